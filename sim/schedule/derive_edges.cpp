@@ -36,9 +36,15 @@ class Bits {
       if ((words_[w] & ~other.words_[w]) != 0) return false;
     return true;
   }
-  Bits& operator|=(const Bits& other) { return combine(other, [](std::uint64_t a, std::uint64_t b) { return a | b; }); }
-  Bits& operator&=(const Bits& other) { return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & b; }); }
-  Bits& operator-=(const Bits& other) { return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & ~b; }); }
+  Bits& operator|=(const Bits& other) {
+    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a | b; });
+  }
+  Bits& operator&=(const Bits& other) {
+    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & b; });
+  }
+  Bits& operator-=(const Bits& other) {
+    return combine(other, [](std::uint64_t a, std::uint64_t b) { return a & ~b; });
+  }
   friend Bits operator&(Bits a, const Bits& b) { return a &= b; }
 
  private:
@@ -121,22 +127,31 @@ class ProgramEdges {
     if (const auto* collective = std::get_if<Collective>(&op)) {
       uses_.push_back({node_of(t, false), collective->input, false, doers & taking_part(*collective, false)});
       uses_.push_back({node_of(t, false), collective->output, true, doers & taking_part(*collective, true)});
+      if (overwrites_input(*collective)) uses_.push_back({node_of(t, false), collective->input, true, doers});
       // A device that it neither reads nor writes has none of its transfers, and then nothing is ordered by it.
-      present_[node_of(t, false)] = uses_.back().on;
-      present_[node_of(t, false)] |= uses_[uses_.size() - 2].on;
+      Bits taking = taking_part(*collective, true);
+      taking |= taking_part(*collective, false);
+      present_[node_of(t, false)] &= taking;
     }
     if (const auto* call = std::get_if<Call>(&op)) {
       const std::vector<bool> written = written_parameters(schedule_.functions[static_cast<std::size_t>(call->function)]);
       for (const bool write : {false, true})
         for (std::size_t a = 0; a < call->arguments.size(); ++a)
           if (!write || written[a])
-            uses_.push_back({node_of(t, false), whole_buffer(call->arguments[a], program_.buffers[call->arguments[a].index()].extents), write, doers});
+            uses_.push_back(
+                {node_of(t, false), whole_buffer(call->arguments[a], program_.buffers[call->arguments[a].index()].extents), write, doers});
     }
     if (std::holds_alternative<Collective>(op)) return;
     for_each_touch(op, [&](const Touch& touch) {
       const bool receives = touch.side == Side::target;
       uses_.push_back({node_of(t, receives), touch.region, touch.write, receives ? receivers : doers});
     });
+  }
+
+  /// Algorithms add up what arrives in the input if it is scratch, or holds the output.
+  [[nodiscard]] bool overwrites_input(const Collective& collective) const {
+    const bool adds = collective.kind == CollectiveKind::reduce_scatter || collective.kind == CollectiveKind::reduce;
+    return adds && (program_.buffers[collective.input.buffer.index()].role == Role::scratch || collective.input.buffer == collective.output.buffer);
   }
 
   /// The devices whose output a Collective writes, or whose input it reads.
@@ -262,7 +277,9 @@ class ProgramEdges {
       open.erase(latest);
       for (const std::size_t earlier : before_[latest]) follows(earlier, present_[node] & present_[latest]);
     }
-    std::sort(kept.begin(), kept.end(), [](const Conflict& a, const Conflict& b) { return std::pair{a.later_use, a.earlier} < std::pair{b.later_use, b.earlier}; });
+    std::sort(kept.begin(), kept.end(), [](const Conflict& a, const Conflict& b) {
+      return std::pair{a.later_use, a.earlier} < std::pair{b.later_use, b.earlier};
+    });
     return kept;
   }
 
@@ -278,8 +295,8 @@ class ProgramEdges {
     };
     const Use &earlier = uses_[conflict.earlier_use], &later = uses_[conflict.later_use];
     const Hazard hazard = !later.write ? Hazard::read_after_write : earlier.write ? Hazard::write_after_write : Hazard::write_after_read;
-    return {number_, task_of(node), {task_of(conflict.earlier), half(conflict.earlier), half(node)}, hazard, earlier.region, later.region,
-            DeviceId{static_cast<int>(devices_[conflict.on.first()])}};
+    return {number_,        task_of(node), {task_of(conflict.earlier), half(conflict.earlier), half(node)}, hazard,
+            earlier.region, later.region,  DeviceId{static_cast<int>(devices_[conflict.on.first()])}};
   }
 
   /// Makes one edge of two that differ in one half only.
@@ -287,7 +304,8 @@ class ProgramEdges {
     for (std::size_t i = 0; i < edges.size(); ++i)
       for (std::size_t j = i + 1; j < edges.size();) {
         Edge &first = edges[i].edge, &second = edges[j].edge;
-        const bool gates_join = first.task == second.task && first.done == second.done, halves_join = first.task == second.task && first.gates == second.gates;
+        const bool gates_join = first.task == second.task && first.done == second.done,
+                   halves_join = first.task == second.task && first.gates == second.gates;
         if (!gates_join && !halves_join) {
           ++j;
           continue;
@@ -303,10 +321,10 @@ class ProgramEdges {
   std::size_t number_;
   const std::vector<std::uint32_t>& devices_;
   std::vector<Coordinates> coordinates_;
-  std::vector<Bits> present_;                                // by node
-  std::vector<Use> uses_;                                    // in program order, of a task what it reads first
-  std::vector<std::map<std::size_t, Conflict>> conflicts_;   // by node, with earlier nodes
-  std::vector<std::vector<std::size_t>> before_;             // by node: those that it waits for
+  std::vector<Bits> present_;                               // by node
+  std::vector<Use> uses_;                                   // in program order, of a task what it reads first
+  std::vector<std::map<std::size_t, Conflict>> conflicts_;  // by node, with earlier nodes
+  std::vector<std::vector<std::size_t>> before_;            // by node: those that it waits for
 };
 
 /// With a join in place of each Collective: deploy() takes no Collectives, and of them only the guard is asked for.

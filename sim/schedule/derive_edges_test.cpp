@@ -97,15 +97,38 @@ TEST(DeriveEdges, TheHalvesOfAShiftWaitForThemselves) {
               ElementsAre(after(two, Half::receive, Half::send), after(one, Half::send, Half::receive), after(two, Half::send, Half::receive)));
 }
 
+TEST(DeriveEdges, AReduceOverwritesAnInputInScratch) {
+  Writer w{ring(4)};
+  const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4}), c = w.scratch("c", {4});
+  const TaskId read = w.add("read", copy(part(a, 0, 4), part(c, 0, 4)));
+  const TaskId reduce = w.add("reduce", Collective{CollectiveKind::reduce, {w.axis(0)}, part(a, 0, 4), part(b, 0, 4), 0, 0, 0, {}});
+  EXPECT_THAT(derived(w.schedule, reduce), ElementsAre(after(read)));
+  std::get<Collective>(w.task(reduce).op).kind = CollectiveKind::all_reduce;
+  EXPECT_THAT(derived(w.schedule, reduce), IsEmpty());
+}
+
 TEST(DeriveEdges, OnlyDevicesThatACollectiveReadsOrWritesConflict) {
   Writer w{ring(4)};
   const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4});
+  w.now().buffers[a.index()].role = Role::input;
+  w.now().buffers[a.index()].tensor = "a", w.now().buffers[a.index()].sharding = {{}};
   const auto reduce = [&](std::int64_t root) {
     return Collective{CollectiveKind::reduce, {w.axis(0)}, part(a, 0, 4), part(b, 0, 4), 0, 0, root, {}};
   };
   const TaskId first = w.add("to 0", reduce(0)), second = w.add("to 1", reduce(1)), third = w.add("to 0 again", reduce(0));
   EXPECT_THAT(derived(w.schedule, second), IsEmpty());
   EXPECT_THAT(derived(w.schedule, third), ElementsAre(after(first)));
+}
+
+TEST(DeriveEdges, ACallReadsItsArgumentsAndWritesThoseThatItsFunctionWrites) {
+  Writer w{ring(2)};
+  const BufferId a = w.scratch("a", {4}), b = w.scratch("b", {4}), c = w.scratch("c", {4});
+  const std::vector<Buffer> parameters{{"from", {4}, DType::f32, Role::scratch, {}, {}}, {"to", {4}, DType::f32, Role::scratch, {}, {}}};
+  w.schedule.functions = {{"f", 2, {{}, parameters, {{"copy", copy(part(BufferId{0}, 0, 4), part(BufferId{1}, 0, 4)), {}, {}, {}}}}}};
+  w.add("a to b", Call{0, {a, b}});
+  const TaskId other = w.add("a to c", Call{0, {a, c}}), read = w.add("b to c", Call{0, {b, c}});
+  EXPECT_THAT(derived(w.schedule, other), IsEmpty());
+  EXPECT_THAT(derived(w.schedule, read), ElementsAre(after(TaskId{0}), after(other)));
 }
 
 TEST(DeriveEdges, ExplicitEdgesStayAndWhatTheyImplyIsNotAdded) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sim/engine/numeric/execute.hpp"
+#include "sim/schedule/calls.hpp"
 #include "sim/schedule/derive_edges.hpp"
 #include "sim/schedule/program_builder.hpp"
 #include "sim/schedule/text.hpp"
@@ -29,8 +30,8 @@ auto named(std::string_view field, const std::string& name, const Values& values
     if (name_of_value(value) == name) return value;
     names.emplace_back(name_of_value(value));
   }
-  raise({of_field(std::string{field}),
-         fmt::format("there is no {}{}; there are {}", quoted(name), did_you_mean(name, names), fmt::join(names, ", "))});
+  raise(
+      {of_field(std::string{field}), fmt::format("there is no {}{}; there are {}", quoted(name), did_you_mean(name, names), fmt::join(names, ", "))});
 }
 
 LocalKind local_kind(const std::string& name) {
@@ -90,27 +91,28 @@ class ScheduleWriter {
     py::list rows;
     for (const DerivedEdge& edge : all.edges) {
       const Program& program = all.schedule.programs[edge.program];
-      const auto half_name = [](Half of, const char* first, const char* second) { return of == Half::both ? "both" : of == Half::send ? first : second; };
-      rows.append(py::make_tuple(edge.program, edge.task.value, program.tasks[edge.task.index()].label, edge.edge.task.value,
-                                 program.tasks[edge.edge.task.index()].label, half_name(edge.edge.done, "sent", "received"),
-                                 half_name(edge.edge.gates, "send", "receive"), std::string{name_of(edge.hazard)},
-                                 to_text(schedule_.mesh, program, edge.earlier), to_text(schedule_.mesh, program, edge.later),
-                                 schedule_.mesh.name(edge.device)));
+      const auto half_name = [](Half of, const char* first, const char* second) {
+        return of == Half::both ? "both" : of == Half::send ? first : second;
+      };
+      rows.append(py::make_tuple(
+          edge.program, edge.task.value, program.tasks[edge.task.index()].label, edge.edge.task.value, program.tasks[edge.edge.task.index()].label,
+          half_name(edge.edge.done, "sent", "received"), half_name(edge.edge.gates, "send", "receive"), std::string{name_of(edge.hazard)},
+          to_text(schedule_.mesh, program, edge.earlier), to_text(schedule_.mesh, program, edge.later), schedule_.mesh.name(edge.device)));
     }
     return rows;
   }
 
  private:
   [[nodiscard]] DerivedEdges derived() const {
-    auto edges = [&] {
+    auto edges = [schedule = schedule_]() mutable {  // a copy: other threads may write on meanwhile
       const py::gil_scoped_release unlocked;
-      return derive_edges(schedule_);
+      return derive_edges(std::move(schedule));
     }();
     return value_or_raise(std::move(edges));
   }
 
-  /// Raises what is wrong with a task, whatever is before and behind it: shapes, regions that leave their buffers on some device, shifts off the end of an
-  /// axis, operands that it overwrites.
+  /// Raises what is wrong with a task, whatever is before and behind it: shapes, regions that leave their buffers on some device, shifts off the end
+  /// of an axis, operands that it overwrites.
   void check(const std::string& call, const Task& task) const {
     const Program& now = schedule_.programs.back();
     Schedule alone{schedule_.name, schedule_.mesh, {{now.devices, now.buffers, {task}}}, std::monostate{}};
@@ -149,21 +151,23 @@ py::dict execute_on(const Schedule& lowered, const std::map<std::string, Words<f
       [&] {
         NumericOptions options;
         options.stop = Cancellation{&work.stop};
-        outputs = execute(lowered, given, options);
+        outputs = has_calls(lowered) ? execute(inline_calls(lowered), given, options) : execute(lowered, given, options);
       },
       on_main);
   work.rethrow(false);
   py::dict results;
-  for (const auto& [name, words] : value_or_raise(std::move(outputs))) results[py::str(name)] = Words<float>(static_cast<py::ssize_t>(words.size()), words.data());
+  for (const auto& [name, words] : value_or_raise(std::move(outputs)))
+    results[py::str(name)] = Words<float>(static_cast<py::ssize_t>(words.size()), words.data());
   return results;
 }
 
 using Term = std::tuple<AxisView, std::int64_t, std::int64_t>;
 
 void bind_values(py::module_& module) {
-  py::class_<AxisView>(module, "AxisView").def_readonly("size", &AxisView::size).def_readonly("axis", &AxisView::axis).def("__eq__", [](AxisView a, AxisView b) {
-    return a == b;
-  });
+  py::class_<AxisView>(module, "AxisView")
+      .def_readonly("size", &AxisView::size)
+      .def_readonly("axis", &AxisView::axis)
+      .def("__eq__", [](AxisView a, AxisView b) { return a == b; });
   py::class_<Mesh>(module, "Mesh")
       .def(py::init([](const std::vector<std::tuple<std::string, int, bool>>& axes) {
         std::vector<MeshAxis> all;
@@ -203,7 +207,9 @@ void bind_operations(py::module_& module) {
   py::class_<Shift>(module, "Shift").def(py::init([](AxisView axis, Affine by, Region source, Region target, bool add) {
     return Shift{axis, std::move(by), std::move(source), std::move(target), add ? Combine::add : Combine::replace, {}};
   }));
-  py::class_<Send>(module, "Send").def(py::init([](int channel, Peer to, Region source) { return Send{channel, std::move(to), std::move(source), {}}; }));
+  py::class_<Send>(module, "Send").def(py::init([](int channel, Peer to, Region source) {
+    return Send{channel, std::move(to), std::move(source), {}};
+  }));
   py::class_<Recv>(module, "Recv").def(py::init([](int channel, Peer from, Region target, bool add) {
     return Recv{channel, std::move(from), std::move(target), add ? Combine::add : Combine::replace};
   }));
@@ -215,9 +221,9 @@ void bind_operations(py::module_& module) {
         return collective;
       }));
   py::class_<Local>(module, "Local")
-      .def(py::init([](const std::string& kind, std::vector<Region> reads, std::vector<Region> writes, bool dma, double factor, bool features_first, bool causal,
-                       std::array<int, 2> dims, std::vector<int> splits, const std::vector<std::tuple<Affine, std::int64_t, std::int64_t>>& numbering,
-                       std::int64_t classes) {
+      .def(py::init([](const std::string& kind, std::vector<Region> reads, std::vector<Region> writes, bool dma, double factor, bool features_first,
+                       bool causal, std::array<int, 2> dims, std::vector<int> splits,
+                       const std::vector<std::tuple<Affine, std::int64_t, std::int64_t>>& numbering, std::int64_t classes) {
         Local local{local_kind(kind), std::move(reads), std::move(writes), factor, dma ? Unit::dma : Unit::core};
         local.features_first = features_first, local.causal = causal, local.dims = dims, local.splits = std::move(splits), local.classes = classes;
         for (const auto& [first, block, apart] : numbering) local.numbering.push_back({first, block, apart});
@@ -234,8 +240,8 @@ void bind_builder(py::module_& module) {
       .def(py::init<std::string, Mesh>())
       .def("program", &ScheduleWriter::program)
       .def("buffer",
-           [](ScheduleWriter& writer, std::string name, std::vector<std::int64_t> extents, const std::string& type, const std::string& of_role, std::string tensor,
-              std::vector<std::vector<AxisView>> sharding) {
+           [](ScheduleWriter& writer, std::string name, std::vector<std::int64_t> extents, const std::string& type, const std::string& of_role,
+              std::string tensor, std::vector<std::vector<AxisView>> sharding) {
              return writer.buffer({std::move(name), std::move(extents), dtype(type), role(of_role), std::move(tensor), std::move(sharding)});
            })
       .def("task",
@@ -243,8 +249,8 @@ void bind_builder(py::module_& module) {
              return writer.task(call, {std::move(label), std::move(op), std::move(after), std::move(where), {}});
            })
       .def("claim_product",
-           [](ScheduleWriter& writer, std::string out, std::string left, std::string right, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_left,
-              bool transpose_right) {
+           [](ScheduleWriter& writer, std::string out, std::string left, std::string right, std::int64_t m, std::int64_t n, std::int64_t k,
+              bool transpose_left, bool transpose_right) {
              writer.claim(Product{std::move(out), std::move(left), std::move(right), m, n, k, transpose_left, transpose_right});
            })
       .def("claim_collective", [](ScheduleWriter& writer, Collective collective) { writer.claim(std::move(collective)); })

@@ -21,8 +21,8 @@ struct GlobalTensor {
 std::vector<GlobalTensor> tensors_of(const Schedule& schedule, Role role);
 
 /// Runs in program order, in the buffers' own dtypes: every store into a bf16 buffer rounds, and so do its inputs. Elements of outputs that no task
-/// writes, or that no device holds, are NaN. A tensor that is held as partial sums is their sum. If devices that should hold the same elements differ,
-/// the last of them counts: check() says whether they may.
+/// writes, or that no device holds, are NaN. A tensor that is held as partial sums is their sum. If devices that should hold the same elements
+/// differ, the last of them counts: check() says whether they may.
 /// Errors: those of NumericEngine::run(). The inputs must be complete (an assert).
 Expected<GivenTensors> execute(const Schedule& lowered, const GivenTensors& inputs, const NumericOptions& options);
 

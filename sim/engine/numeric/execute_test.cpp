@@ -10,9 +10,9 @@
 namespace podsim {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::between;
 using testing::copy;
+using ::testing::ElementsAre;
 using testing::part;
 using testing::ring;
 using testing::Writer;

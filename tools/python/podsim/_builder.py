@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+import numbers
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _core
 from ._errors import InputError
@@ -14,17 +15,34 @@ Place = Union[Buffer, Region]
 Axes = Union[str, Sequence[str]]
 
 
+_INT = 2**31 - 1
+
+
+def _text(value: Any, argument: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"expected a text, found {value!r}", argument=argument)
+    return value
+
+
+def _list(value: Any, argument: str, length: Optional[int] = None) -> List[Any]:
+    if not isinstance(value, (list, tuple)) or length is not None and len(value) != length:
+        raise InputError(f"expected a list{'' if length is None else f' of {length}'}, found {value!r}", argument=argument)
+    return list(value)
+
+
 class Task:
     """A task of a builder, for ``after``. ``task.sent`` and ``task.received`` are the halves of a shift."""
 
-    __slots__ = ("label", "number", "_program", "_builder", "_done", "_gates")
+    __slots__ = ("label", "number", "_program", "_builder", "_has_halves", "_done", "_gates")
 
-    def __init__(self, label: str, number: int, program: int, builder: "Builder", done: str = "both", gates: str = "both"):
-        self.label, self.number, self._program, self._builder = label, number, program, builder
+    def __init__(self, label: str, number: int, program: int, builder: "Builder", has_halves: bool, done: str = "both", gates: str = "both"):
+        self.label, self.number, self._program, self._builder, self._has_halves = label, number, program, builder, has_halves
         self._done, self._gates = done, gates
 
     def _with(self, **halves: str) -> "Task":
-        return Task(self.label, self.number, self._program, self._builder, halves.get("done", self._done), halves.get("gates", self._gates))
+        if "done" in halves and not self._has_halves:
+            raise InputError(f"only a shift has halves, found {self!r}", argument=halves["done"])
+        return Task(self.label, self.number, self._program, self._builder, self._has_halves, halves.get("done", self._done), halves.get("gates", self._gates))
 
     @property
     def sent(self) -> "Task":
@@ -64,7 +82,8 @@ class DerivedEdge(NamedTuple):
     def __str__(self) -> str:
         done = "" if self.done == "both" else f" {self.done}"
         gates = "" if self.gates == "both" else f" to {self.gates}"
-        return f'{self.task} "{self.label}"{gates} after {self.after} "{self.after_label}"{done}: {self.because}, {self.later} and {self.earlier} on {self.device}'
+        tasks = f'{self.task} "{self.label}"{gates} after {self.after} "{self.after_label}"{done}'
+        return f"{tasks}: {self.because}, {self.later} and {self.earlier} on {self.device}"
 
 
 class DerivedEdges(List[DerivedEdge]):
@@ -80,37 +99,36 @@ class DerivedEdges(List[DerivedEdge]):
 class Builder:
     """Writes a schedule: buffers, then tasks in the order in which they would run one after the other.
 
-    A program in SPMD style: every device runs every task, at places that depend on its coordinates. A task waits for exactly those before it whose elements it
-    touches, where one of the two writes; ``edges()`` lists what follows from that. ``build()`` is the ``Schedule``: ``check()`` proves it, ``run()`` times it,
-    ``execute()`` computes with it. ::
+    A program in SPMD style: every device runs every task, at places that depend on its coordinates. A task waits for exactly those before it whose elements
+    it touches, where one of the two writes; ``edges()`` lists what follows from that. ``build()`` is the ``Schedule``: ``check()`` proves it, ``run()``
+    times it, ``execute()`` computes with it. ::
 
         b = podsim.Builder({"ring": 4}, name="all-gather")
         i = b.index("ring")
         shard = b.input("X", (64,), ["ring"])
         all = b.output("X", (64,), name="all")
-        b.place(shard, all[block(i, 16)])
+        b.place(shard, all[podsim.block(i, 16)])
         for t in range(3):
-            b.shift("ring", 1, all[block((i - t) % 4, 16)], all[block((i - t - 1) % 4, 16)])
+            b.shift("ring", 1, all[podsim.block((i - t) % 4, 16)], all[podsim.block((i - t - 1) % 4, 16)])
         b.claim_collective("all-gather", "ring", shard, all)
         podsim.check(b.build())
 
-    ``mesh``: axis names and sizes, first most significant, as ``jax.sharding.Mesh``; or a ``Schedule``, for the same mesh. ``wraps``: whether the last device of an
-    axis is next to its first, for all axes or by name. ``dtype``: of buffers that say nothing else: f32, bf16, c64, s32.
+    ``mesh``: axis names and sizes, first most significant, as ``jax.sharding.Mesh``; or a ``Schedule``, for the same mesh. ``wraps``: whether the last
+    device of an axis is next to its first, for all axes or by name. ``dtype``: of buffers that say nothing else: f32, bf16, c64, s32.
     """
 
     def __init__(self, mesh: Union[Mapping[str, int], Schedule], *, name: str = "", wraps: Union[bool, Mapping[str, bool]] = True, dtype: str = "f32"):
         if isinstance(mesh, Schedule):
             self._mesh = _core.Mesh.of(mesh._core)
         elif isinstance(mesh, Mapping):
-            if isinstance(wraps, Mapping):
-                for axis in wraps:
-                    _core.Mesh([(str(known), 1, True) for known in mesh]).axis(str(axis), "wraps")
-            self._mesh = _core.Mesh([(str(axis), whole_number(size, "mesh"), bool(wraps.get(axis, True) if isinstance(wraps, Mapping) else wraps))
-                                     for axis, size in mesh.items()])
+            each = wraps if isinstance(wraps, Mapping) else {axis: wraps for axis in mesh}
+            self._mesh = _core.Mesh([(_text(axis, "mesh"), whole_number(size, "mesh", _INT), bool(each.get(axis, True))) for axis, size in mesh.items()])
+            for axis in each:
+                self._axis(axis, "wraps")
         else:
             raise InputError(f"expected axis names and sizes, or a schedule, found {mesh!r}", argument="mesh")
-        self._dtype = dtype
-        self._writer = _core.ScheduleWriter(name, self._mesh)
+        self._dtype = _text(dtype, "dtype")
+        self._writer = _core.ScheduleWriter(_text(name, "name"), self._mesh)
         self._program = 0
         self._buffers: Dict[str, Buffer] = {}
         self._empty = True
@@ -130,9 +148,9 @@ class Builder:
         return Index([(self._axis(axis), 1, 0)])
 
     def program(self, first: int, last: int) -> None:
-        """What follows is for devices ``first`` to ``last - 1`` alone, numbered row-major over the mesh. Buffers belong to one program; ``send`` and ``recv`` link
-        programs."""
-        first, last = whole_number(first, "first"), whole_number(last, "last")
+        """What follows is for devices ``first`` to ``last - 1`` alone, numbered row-major over the mesh. Buffers belong to one program; ``send`` and
+        ``recv`` link programs."""
+        first, last = whole_number(first, "first", _INT), whole_number(last, "last", _INT)
         if not 0 <= first < last <= self.devices:
             raise InputError(f"expected devices of 0 to {self.devices}, found {first} to {last}", argument="last")
         self._writer.program(first, last)
@@ -145,15 +163,16 @@ class Builder:
         return self._mesh.axis(name, argument)
 
     def _axes(self, names: Axes, argument: str) -> List[Any]:
-        return [self._axis(name, argument) for name in ([names] if isinstance(names, str) else names)]
+        return [self._axis(name, argument) for name in ([names] if isinstance(names, str) else _list(names, argument))]
 
     # ---- Buffers ------------------------------------------------------------------------------------------------------------------------
 
     def input(self, tensor: str, shape: Sequence[int], sharding: Sequence[Union[None, str, Sequence[str]]] = (), **how: Any) -> Buffer:
         """A shard on each device of an array of ``shape`` that the schedule is given.
 
-        ``sharding``: per dimension None, an axis, or several axes, as ``jax.sharding.PartitionSpec``; dimensions at the end may be left out. ``dtype``, ``name`` (of
-        the buffer; else the tensor's), and ``view``: ``{1: (a, b, c)}`` makes three dimensions of a device's part of dimension 1, of ``a * b * c`` elements.
+        ``sharding``: per dimension None, an axis, or several axes, as ``jax.sharding.PartitionSpec``; dimensions at the end may be left out. ``dtype``,
+        ``name`` (of the buffer; else the tensor's), and ``view``: ``{1: (a, b, c)}`` makes three dimensions of a device's part of dimension 1, which has
+        ``a * b * c`` elements.
         """
         return self._shard("input", tensor, shape, sharding, **how)
 
@@ -166,9 +185,7 @@ class Builder:
         return self._add_buffer("scratch", name, "", self._shape(shape), (), [], dtype)
 
     def _shape(self, shape: Sequence[int]) -> Tuple[int, ...]:
-        if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
-            raise InputError(f"expected an extent for each dimension, found {shape!r}", argument="shape")
-        extents = tuple(whole_number(extent, "shape") for extent in shape)
+        extents = tuple(whole_number(extent, "shape") for extent in _list(shape, "shape"))
         if any(extent < 1 for extent in extents):
             raise InputError(f"expected positive extents, found {extents}", argument="shape")
         return extents
@@ -176,10 +193,13 @@ class Builder:
     def _shard(self, role: str, tensor: str, shape: Sequence[int], sharding: Sequence[Any], *, name: Optional[str] = None, dtype: Optional[str] = None,
                view: Optional[Mapping[int, Sequence[int]]] = None) -> Buffer:
         whole = self._shape(shape)
-        entries = [sharding] if isinstance(sharding, str) else list(sharding)
+        entries = _list(sharding, "sharding")
         if len(entries) > len(whole):
             raise InputError(f"{tensor!r} has {len(whole)} dimensions, found {len(entries)} entries", argument="sharding")
         entries += [None] * (len(whole) - len(entries))
+        for dim in view or ():
+            if whole_number(dim, "view") not in range(len(whole)):
+                raise InputError(f"{tensor!r} has no dimension {dim}", argument="view")
         local: List[int] = []
         split: List[List[Any]] = []
         used = set()
@@ -201,17 +221,13 @@ class Builder:
                 raise InputError(f"a device has {extent // parts} elements of dimension {dim} of {tensor!r}, the view has {elements}", argument="view")
             local += views
             split += [[axis for axis in axes if axis.size > 1]] + [[]] * (len(views) - 1)
-        for dim in view or ():
-            if whole_number(dim, "view") not in range(len(whole)):
-                raise InputError(f"{tensor!r} has no dimension {dim}", argument="view")
         return self._add_buffer(role, tensor if name is None else name, tensor, tuple(local), whole, split, dtype)
 
-    def _add_buffer(self, role: str, name: str, tensor: str, shape: Tuple[int, ...], whole: Tuple[int, ...], sharding: List[Any], dtype: Optional[str]) -> Buffer:
-        if not isinstance(name, str) or not isinstance(tensor, str):
-            raise InputError(f"expected a name, found {name!r}", argument="name")
-        if name in self._buffers:
+    def _add_buffer(self, role: str, name: str, tensor: str, shape: Tuple[int, ...], whole: Tuple[int, ...], sharding: List[Any],
+                    dtype: Optional[str]) -> Buffer:
+        if _text(name, "name") in self._buffers:
             raise InputError(f"there is a buffer {name!r} already", argument="name")
-        id = self._writer.buffer(name, list(shape), self._dtype if dtype is None else dtype, role, tensor, sharding)
+        id = self._writer.buffer(name, list(shape), self._dtype if dtype is None else _text(dtype, "dtype"), role, _text(tensor, "tensor"), sharding)
         self._empty = False
         self._buffers[name] = Buffer(name, shape, tensor, whole, id, self._program, self)
         return self._buffers[name]
@@ -225,7 +241,7 @@ class Builder:
         ``..._split``: how many of an operand's first dimensions are its rows, where it has more than two.
         """
         operands = [self._region(place, name) for place, name in ((left, "left"), (right, "right"), (out, "out"))]
-        splits = [whole_number(split, name) for split, name in ((left_split, "left_split"), (right_split, "right_split"), (out_split, "out_split"))]
+        splits = [whole_number(split, name, _INT) for split, name in ((left_split, "left_split"), (right_split, "right_split"), (out_split, "out_split"))]
         return self._task("matmul", _core.Matmul(*operands, *splits, bool(transpose_left), bool(transpose_right), bool(accumulate)), when)
 
     def shift(self, axis: str, by: Union[int, Index], source: Place, target: Place, *, add: bool = False, **when: Any) -> Task:
@@ -234,21 +250,22 @@ class Builder:
         return self._task("shift", op, when)
 
     def send(self, source: Place, to: Mapping[str, Union[int, Index]], *, channel: int = 0, **when: Any) -> Task:
-        """The sending half of a transfer. ``to``: the receiver's coordinates, on the axes where they differ. The first send on a channel to a device meets that
-        device's first ``recv`` on it from the sender, and so on."""
-        return self._task("send", _core.Send(whole_number(channel, "channel"), self._peer(to, "to"), self._region(source, "source")), when)
+        """The sending half of a transfer. ``to``: the receiver's coordinates, on the axes where they differ. The first send on a channel to a device meets
+        that device's first ``recv`` on it from the sender, and so on."""
+        return self._task("send", _core.Send(whole_number(channel, "channel", _INT), self._peer(to, "to"), self._region(source, "source")), when)
 
     def recv(self, target: Place, sender: Mapping[str, Union[int, Index]], *, channel: int = 0, add: bool = False, **when: Any) -> Task:
         """The receiving half of a transfer. ``sender``: its coordinates, on the axes where they differ."""
-        op = _core.Recv(whole_number(channel, "channel"), self._peer(sender, "sender"), self._region(target, "target"), bool(add))
+        op = _core.Recv(whole_number(channel, "channel", _INT), self._peer(sender, "sender"), self._region(target, "target"), bool(add))
         return self._task("recv", op, when)
 
     def collective(self, kind: str, axes: Axes, input: Place, output: Place, *, dim: int = 0, split_dim: int = 0, root: int = 0,
-                   pairs: Iterable[Tuple[int, int]] = (), **when: Any) -> Task:
+                   pairs: Sequence[Tuple[int, int]] = (), **when: Any) -> Task:
         """An all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce or permute of all devices along the axes; ``run`` chooses its algorithm.
 
-        ``dim``: of the output, that blocks join (of a reduce-scatter: of the input, that is cut); ``split_dim``: of the input of an all-to-all; ``root``: position
-        along the axes, of a broadcast and reduce; ``pairs``: (from, to) positions, of a permute.
+        ``dim``: of the output, that blocks join (of a reduce-scatter: of the input, that is cut); ``split_dim``: of the input of an all-to-all; ``root``:
+        position along the axes, of a broadcast and reduce; ``pairs``: (from, to) positions, of a permute. A reduce-scatter or reduce leaves partial sums in
+        an input that is scratch.
         """
         return self._task(str(kind), self._collective(kind, axes, input, output, dim, split_dim, root, pairs), when, "collective")
 
@@ -257,19 +274,21 @@ class Builder:
               numbering: Sequence[Union[Index, int, Tuple[Union[Index, int], int, int]]] = (), classes: int = 0, **when: Any) -> Task:
         """Work on a device alone, of any kind that schedules have: add, scale, gelu, norm, attention, fft and so on, as listings and files name them.
 
-        ``unit``: "core", or "dma" for beside the core. ``numbering``: the numbers of rows and columns in the whole array: that of the first one, or (first, block,
-        apart). The other arguments belong to some kinds.
+        ``unit``: "core", or "dma" for beside the core. ``numbering``: the numbers of rows and columns in the whole array: that of the first one, or (first,
+        block, apart). The other arguments belong to some kinds.
         """
         if unit not in ("core", "dma"):
             raise InputError(f'expected "core" or "dma", found {unit!r}', argument="unit")
-        numbers = [entry if isinstance(entry, tuple) else (entry, 0, 1) for entry in numbering]
-        try:
-            op = _core.Local(str(kind).replace("_", "-"), [self._region(place, "reads") for place in reads], [self._region(place, "writes") for place in writes],
-                             unit == "dma", float(factor), bool(features_first), bool(causal), [whole_number(dim, "dims") for dim in dims],
-                             [whole_number(split, "splits") for split in splits],
-                             [(Index._of(first, "numbering")._affine(), block, apart) for first, block, apart in numbers], whole_number(classes, "classes"))
-        except TypeError as error:
-            raise InputError(f"an argument of {kind} has a wrong type: {str(error).splitlines()[0]}", argument="local") from None
+        if not isinstance(factor, numbers.Real):
+            raise InputError(f"expected a number, found {factor!r}", argument="factor")
+        numbered = []
+        for entry in _list(numbering, "numbering"):
+            first, block, apart = _list(entry, "numbering", 3) if isinstance(entry, tuple) else (entry, 0, 1)
+            numbered.append((Index._of(first, "numbering")._affine(), whole_number(block, "numbering"), whole_number(apart, "numbering")))
+        op = _core.Local(str(kind).replace("_", "-"), [self._region(place, "reads") for place in _list(reads, "reads")],
+                         [self._region(place, "writes") for place in _list(writes, "writes")], unit == "dma", float(factor), bool(features_first),
+                         bool(causal), [whole_number(dim, "dims", _INT) for dim in _list(dims, "dims", 2)],
+                         [whole_number(split, "splits", _INT) for split in _list(splits, "splits")], numbered, whole_number(classes, "classes"))
         return self._task(str(kind), op, when, "local")
 
     def copy(self, source: Place, target: Place, *, unit: str = "core", **when: Any) -> Task:
@@ -301,10 +320,10 @@ class Builder:
             self._axis(axis, argument)
         return [Index._of(coordinates.get(axis, self.index(axis)), argument)._affine() for axis in self._mesh.names()]
 
-    def _collective(self, kind: str, axes: Axes, input: Place, output: Place, dim: int, split_dim: int, root: int, pairs: Iterable[Tuple[int, int]]) -> Any:
-        numbers = [(whole_number(sender, "pairs"), whole_number(receiver, "pairs")) for sender, receiver in pairs]
+    def _collective(self, kind: str, axes: Axes, input: Place, output: Place, dim: int, split_dim: int, root: int, pairs: Sequence[Tuple[int, int]]) -> Any:
+        ends = [tuple(whole_number(end, "pairs") for end in _list(pair, "pairs", 2)) for pair in _list(pairs, "pairs")]
         return _core.Collective(str(kind).replace("_", "-"), self._axes(axes, "axes"), self._region(input, "input"), self._region(output, "output"),
-                                whole_number(dim, "dim"), whole_number(split_dim, "split_dim"), whole_number(root, "root"), numbers)
+                                whole_number(dim, "dim", _INT), whole_number(split_dim, "split_dim", _INT), whole_number(root, "root"), ends)
 
     def _task(self, default_label: str, op: Any, when: Mapping[str, Any], call: str = "") -> Task:
         call = call or default_label
@@ -316,18 +335,21 @@ class Builder:
         if where is not None and not isinstance(where, Where):
             raise InputError(f"expected a condition on an index, as `i == 0`, found {where!r}", argument="where")
         edges = []
-        for task in [] if after is None else [after] if isinstance(after, Task) else after:
+        for task in [] if after is None else [after] if isinstance(after, Task) else _list(after, "after"):
             if not isinstance(task, Task) or task._builder is not self or task._program != self._program:
                 raise InputError(f"expected tasks of this program, found {task!r}", argument="after")
+            if task._gates != "both" and not isinstance(op, _core.Shift):
+                raise InputError(f"only a shift has halves that wait, found {call}", argument="after")
             edges.append(_core.Edge(task.number, task._done, task._gates))
         number = self._writer.task(call, str(label), op, edges, where._guard() if where is not None else [])
         self._empty = False
-        return Task(str(label), number, self._program, self)
+        return Task(str(label), number, self._program, self, isinstance(op, _core.Shift))
 
     # ---- The whole ----------------------------------------------------------------------------------------------------------------------
 
     def claim_product(self, out: Buffer, left: Buffer, right: Buffer, *, transpose_left: bool = False, transpose_right: bool = False) -> None:
-        """What ``check`` proves: ``out = left @ right``, as whole arrays; a transposed one is given as [k, m] or [n, k]. Called again, it claims another product too."""
+        """What ``check`` proves: ``out = left @ right``, as whole arrays; a transposed one is given as [k, m] or [n, k]. Called again, it claims another
+        product too."""
         shapes = []
         for buffer, name in ((out, "out"), (left, "left"), (right, "right")):
             if not isinstance(buffer, Buffer) or len(buffer.global_shape) != 2:
@@ -339,7 +361,7 @@ class Builder:
         self._writer.claim_product(out.tensor, left.tensor, right.tensor, m, n, left_shape[1], bool(transpose_left), bool(transpose_right))
 
     def claim_collective(self, kind: str, axes: Axes, input: Place, output: Place, *, dim: int = 0, split_dim: int = 0, root: int = 0,
-                         pairs: Iterable[Tuple[int, int]] = ()) -> None:
+                         pairs: Sequence[Tuple[int, int]] = ()) -> None:
         """What ``check`` proves: the schedule is this collective, from one region to another of the first program."""
         if self._program:
             raise InputError("belongs to the first program", argument="claim_collective")

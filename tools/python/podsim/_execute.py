@@ -34,13 +34,14 @@ def _words(name: str, value: object, dtype: str, shape: tuple) -> np.ndarray:
 def execute(schedule: Schedule, inputs: Mapping[str, np.ndarray]) -> Dict[str, np.ndarray]:
     """Computes with a schedule: ``podsim.execute(s, {"X": x, "W": w})["Y"]``.
 
-    ``inputs`` has every input as a whole array, by the name of its tensor, with the shape that the schedule's claim or its buffers give it; the schedule cuts it
-    into shards. Numbers of any real type are accepted (complex ones for c64 buffers, whole ones for s32), and rounded to float32, which the engine computes in;
-    values of bf16 buffers are rounded to bf16 wherever they are stored. Returned are all outputs as whole float64 arrays (complex128, int32), with exactly those
-    float32 values. Elements that no task writes are NaN.
+    ``inputs`` has every input as a whole array, by the name of its tensor, with the shape that the schedule's claim or its buffers give it; the schedule
+    cuts it into shards. Numbers of any real type are accepted (complex ones for c64 buffers, whole ones for s32), and rounded to float32, which the engine
+    computes in; values of bf16 buffers are rounded to bf16 wherever they are stored. Returned are all outputs as whole float64 arrays (complex128, int32),
+    with exactly those float32 values. Elements that no task writes are NaN.
 
-    Tasks run in program order, collectives by the algorithms that ``run`` would choose on an ideal machine. ``check()`` says whether the schedule is free of races;
-    of one that is not, these are the results of one order. Raises InputError for a missing or unknown name, a wrong shape or dtype; DataError for a singular matrix.
+    Tasks run in program order, collectives by the algorithms that ``run`` would choose on an ideal machine. ``check()`` says whether the schedule is free
+    of races; of one that is not, these are the results of one order. Raises InputError for a missing or unknown name, a wrong shape or dtype; DataError for
+    a singular matrix.
     """
     if not isinstance(schedule, Schedule):
         raise TypeError(f"expected a podsim.Schedule, found {schedule!r}")

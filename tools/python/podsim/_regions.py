@@ -11,19 +11,25 @@ from ._errors import InputError
 _Term = Tuple[Any, int, int]  # axis, coefficient, add: coefficient * ((coordinate + add) mod size)
 
 
-def whole_number(value: Any, argument: str) -> int:
-    """An int, or what converts to one without loss."""
+_LARGEST = 2**62  # of schedules' numbers
+
+
+def whole_number(value: Any, argument: str, largest: int = _LARGEST) -> int:
+    """An int of at most ``largest`` on either side of 0, or what converts to one without loss."""
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise InputError(f"expected a whole number, found {value!r} ({type(value).__name__})", argument=argument) from None
+    if abs(number) > largest:
+        raise InputError(f"expected a number of at most {largest}, found {number}", argument=argument)
+    return number
 
 
 class Index:
     """A number that depends on the device: its coordinates on mesh axes, times and plus whole numbers, modulo one.
 
-    ``i = b.index("ring")`` is a device's own coordinate. ``i + 1``, ``4 * i``, ``(i + 1) % 8`` and sums of such indices are indices; ``(i + 1) % 8`` on an axis of 8 is
-    the neighbour's coordinate. ``i == 0``, ``i < 3`` and ``i.between(1, 4)`` are conditions, for ``where``.
+    ``i = b.index("ring")`` is a device's own coordinate. ``i + 1``, ``4 * i``, ``(i + 1) % 8`` and sums of such indices are indices; ``(i + 1) % 8`` on an
+    axis of 8 is the neighbour's coordinate. ``i == 0``, ``i < 3`` and ``i.between(1, 4)`` are conditions, for ``where``.
     """
 
     __slots__ = ("_terms", "_constant", "_modulus", "_stride", "_offset")
@@ -32,6 +38,8 @@ class Index:
         # stride * ((sum of terms + constant) mod modulus) + offset
         self._terms, self._constant, self._modulus = tuple(terms), constant, modulus
         self._stride, self._offset = stride, offset
+        for number in (constant, modulus, stride, offset, *(number for _, *numbers in self._terms for number in numbers)):
+            whole_number(number, "index")
 
     @classmethod
     def _of(cls, value: Union["Index", int], argument: str = "index") -> "Index":
@@ -117,13 +125,13 @@ class Index:
         return Where([(self, whole_number(low, "low"), whole_number(high, "high"))])
 
     def __lt__(self, high: int) -> "Where":
-        return self.between(self._bounds()[0], high)
+        return self.between(self._bounds()[0], whole_number(high, "where"))
 
     def __le__(self, highest: int) -> "Where":
         return self < whole_number(highest, "where") + 1
 
     def __ge__(self, low: int) -> "Where":
-        return self.between(low, self._bounds()[1] + 1)
+        return self.between(whole_number(low, "where"), self._bounds()[1] + 1)
 
     def __gt__(self, below: int) -> "Where":
         return self >= whole_number(below, "where") + 1
@@ -174,6 +182,8 @@ class Region:
     def _core_region(self) -> Any:
         ranges = []
         for start, length in self._ranges:
+            if start._terms and start._stride < 1 and not start._modulus:
+                start = start._folded()
             if start._terms:
                 index = _core.Affine(list(start._terms), start._constant, start._modulus)
                 ranges.append(_core.Range(index, start._stride, start._offset, length))
@@ -186,7 +196,8 @@ class Region:
 
 
 class Buffer:
-    """Storage on every device of a program, of ``shape`` elements each. ``X[...]`` is a region of it, as in numpy; the buffer itself stands for all of it.
+    """Storage on every device of a program, of ``shape`` elements each. ``X[2:4, i]`` is a region of it, much as in numpy; the buffer itself stands for all
+    of it.
 
     A subscript is ``:``, a number, an ``Index`` (the place depends on the device), or a slice between two of these that are equally far apart on all devices:
     ``Y[16 * i:16 * (i + 1)]``. Dimensions at the end may be left out.
@@ -200,6 +211,9 @@ class Buffer:
 
     def __getitem__(self, key: Any) -> Region:
         keys = key if isinstance(key, tuple) else (key,)
+        left_out = [at for at, one in enumerate(keys) if one is Ellipsis]
+        if len(left_out) == 1:
+            keys = keys[:left_out[0]] + (slice(None),) * (len(self.shape) - len(keys) + 1) + keys[left_out[0] + 1:]
         if len(keys) > len(self.shape):
             raise InputError(f"buffer {self.name!r} has {len(self.shape)} dimensions, found {len(keys)} subscripts", argument=self.name)
         keys += (slice(None),) * (len(self.shape) - len(keys))

@@ -1,5 +1,6 @@
 """Schedules written in Python: the edges that their regions need, what they compute on numpy arrays, and mistakes."""
 
+import os
 import unittest
 
 import numpy as np
@@ -114,6 +115,19 @@ class Building(unittest.TestCase):
         b.add(Y[0], A, Y[0], where=i > 0)
         np.testing.assert_array_equal(podsim.execute(b.build(), {"X": np.arange(8.0)})["Y"], [0, 1, 3, 3, 7, 5, 11, 7])
 
+    def test_subscripts_are_those_of_numpy(self):
+        b = podsim.Builder({"x": 4})
+        i, M = b.index("x"), b.scratch("M", (2, 4, 8))
+        for region, shape in ((M[0], (1, 4, 8)), (M[..., 2:4], (2, 4, 2)), (M[1, ..., i], (1, 4, 1)), (M[:, 1:, 2 * i:2 * i + 2], (2, 3, 2)),
+                              (M[:, podsim.block(i, 1)], (2, 1, 8))):
+            self.assertEqual(region.shape, shape)
+
+    def test_places_may_count_backwards(self):
+        b = podsim.Builder({"x": 4})
+        X, Y = b.input("X", (4,), ["x"]), b.output("Y", (16,), ["x"])
+        b.copy(X, Y[3 - b.index("x")])
+        np.testing.assert_array_equal(podsim.execute(b.build(), {"X": [1, 2, 3, 4]})["Y"].reshape(4, 4)[:, ::-1].diagonal(), [1, 2, 3, 4])
+
     def test_the_builder_can_be_used_on(self):
         b, X, Y, A, B = two_buffers()
         b.copy(X, A)
@@ -156,6 +170,11 @@ class Execute(unittest.TestCase):
                                                dataflow=dataflow, **options)
                     given = {"X": x.T if dataflow == "rs" else x, "W": w.T if dataflow == "ls" else w}
                     np.testing.assert_array_equal(podsim.execute(schedule, given)["Y"], x @ w)
+
+    def test_a_schedule_that_calls_functions_is_that_of_numpy(self):
+        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "algorithms", "examples", "two_calls.textproto")
+        given = {name: self.random.integers(-4, 5, shape).astype(float) for name, shape in (("X", (128, 256)), ("V", (256, 256)), ("W", (256, 256)))}
+        np.testing.assert_array_equal(podsim.execute(podsim.Schedule(file), given)["Y"], given["X"] @ given["V"] @ given["W"])
 
     def test_float32_is_what_it_computes_in(self):
         x, w = self.random.standard_normal((8, 8)), self.random.standard_normal((8, 8))
@@ -230,12 +249,19 @@ class Mistakes(unittest.TestCase):
             "axis": (lambda: b.index("rinng"), "axis", 'did you mean "ring"'),
             "axis of a shift": (lambda: b.shift("row", 1, X, A), "axis", "row"),
             "axis that is none": (lambda: b.shift(1, 1, X, A), "axis", "expected the name of a mesh axis"),
+            "mesh: too large": (lambda: podsim.Builder({"ring": 2**40}), "mesh", "at most"),
+            "number too large": (lambda: b.scratch("Z", (2**70,)), "shape", "at most"),
+            "index too large": (lambda: 2**61 * (4 * i), "index", "at most"),
+            "name that is none": (lambda: b.scratch(3, (4,)), "name", "expected a text"),
+            "dtype that is none": (lambda: podsim.Builder({"ring": 4}, dtype=float), "dtype", "expected a text"),
+            "sharding that is none": (lambda: b.input("Z", (8,), "ring"), "sharding", "expected a list"),
+            "axes that are none": (lambda: b.input("Z", (8,), [5]), "sharding", "expected a list"),
             "distance": (lambda: b.shift("ring", 0.5, X, A), "by", "expected a whole number"),
             "axis of a sharding": (lambda: b.input("Z", (8,), ["rin"]), "sharding", 'did you mean "ring"'),
             "too many entries": (lambda: b.input("Z", (8,), ["ring", None]), "sharding", "found 2 entries"),
             "axis twice": (lambda: b.input("Z", (16, 16), ["ring", "ring"]), "sharding", "twice"),
             "does not divide": (lambda: b.input("Z", (6,), ["ring"]), "shape", "which 4 devices do not divide"),
-            "no shape": (lambda: b.scratch("Z", 4), "shape", "expected an extent for each dimension"),
+            "no shape": (lambda: b.scratch("Z", 4), "shape", "expected a list"),
             "negative extent": (lambda: b.scratch("Z", (-4,)), "shape", "expected positive extents"),
             "extent of text": (lambda: b.scratch("Z", ("4",)), "shape", "expected a whole number"),
             "view": (lambda: b.input("Z", (16,), ["ring"], view={0: (3, 1)}), "view", "the view has 3"),
@@ -264,12 +290,17 @@ class Mistakes(unittest.TestCase):
             "kind of a local": (lambda: b.local("gellu", [A], [B]), "kind", 'did you mean "gelu"'),
             "operands of a local": (lambda: b.local("add", [A], [B]), "local", ""),
             "unit": (lambda: b.copy(A, B, unit="cpu"), "unit", "expected"),
-            "type of a local's argument": (lambda: b.local("fft", [A], [B], dims=(1, 2, 3)), "local", "wrong type"),
+            "type of a local's argument": (lambda: b.local("fft", [A], [B], dims=(1, 2, 3)), "dims", "expected a list of 2"),
+            "factor": (lambda: b.local("scale", [A], [B], factor="2"), "factor", "expected a number"),
+            "operands that are no list": (lambda: b.local("gelu", A, B), "reads", "expected a list"),
+            "pairs": (lambda: b.collective("permute", "ring", A, B, pairs=[1]), "pairs", "expected a list of 2"),
             "where": (lambda: b.copy(A, B, where=True), "where", "expected a condition"),
             "and": (lambda: b.copy(A, B, where=i < 2 and i > 0), "where", "joined by &"),
             "chained": (lambda: b.copy(A, B, where=0 < i < 2), "where", "joined by &"),
             "index as truth": (lambda: bool(i), "where", "an index has a value on a device only"),
             "after": (lambda: b.copy(A, B, after=[0]), "after", "expected tasks"),
+            "half of a copy": (lambda: b.copy(X, A).sent, "sent", "only a shift has halves"),
+            "half that waits": (lambda: b.copy(X, A, after=b.copy(X, B).gates("send")), "after", "only a shift has halves"),
             "peer": (lambda: b.send(A, {"rng": 1}), "to", 'did you mean "ring"'),
             "peer that is none": (lambda: b.recv(A, 1), "sender", "expected coordinates"),
             "modulus": (lambda: i % 0, "index", "positive"),

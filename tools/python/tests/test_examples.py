@@ -1,9 +1,9 @@
 """The algorithms written in Python compute what they claim, and are those of C++.
 
 Equal task for task, edges too: collective, summa, meshslice.
-Equal but for edges: cannon, wang. C++ waits for whole tasks where a half decides: for all placements of a skew, not only for that of the slot that is moved, and for
-both halves of the pass before. What the edges of Python leave out, no conflict needs; the times are the same.
-Fewer tasks: 1d-fsdp. C++ runs `collective` on P x 1 devices, where it gathers X from one device, which takes no time.
+Equal but for edges: cannon, wang. C++ waits for whole tasks where a half decides: for all placements of a skew, not only for that of the slot that is
+moved, and for both halves of the pass before. What the edges of Python leave out, no conflict needs; the times are the same. Fewer tasks: 1d-fsdp. C++ runs
+`collective` on P x 1 devices, where it gathers X from one device, which takes no time.
 """
 
 import os
@@ -24,7 +24,8 @@ from summa import summa  # noqa: E402
 from wang import wang  # noqa: E402
 
 MACHINE = "tpu_v4"
-SLICES = {(2, 2): "2x2x1", (4, 4): "4x4x1", (4, 2): "2x4x1", (2, 4): "2x4x1", (8, 4): "4x8x1", (8, 8): "8x8x1", (4, 8): "4x8x1", (1, 4): "2x2x1", (4, 1): "2x2x1"}
+SLICES = {(2, 2): "2x2x1", (4, 4): "4x4x1", (4, 2): "2x4x1", (2, 4): "2x4x1", (8, 4): "4x8x1", (8, 8): "8x8x1", (4, 8): "4x8x1",
+          (1, 4): "2x2x1", (4, 1): "2x2x1"}
 
 
 def of_cpp(algorithm, shape, gemm, **options):
