@@ -129,6 +129,10 @@ def sweep(spec: Spec, *, store: Union[str, os.PathLike, None] = None, threads: i
     goes on.
     """
     text, file, path = _text_and_file(spec, store)
+    if shard is not None and not isinstance(shard, str):
+        raise TypeError(f'shard takes "I/N", such as "3/8", found {shard!r} ({type(shard).__name__})')
+    if shard == "":
+        raise InputError('expected I/N, such as 3/8, found ""', argument="shard")
     if client is not None:
         if shard is not None:
             raise InputError("belongs to sweeps without client, which deals out all points", argument="shard")
@@ -151,6 +155,15 @@ def failed_points(counts: Mapping[str, Any], path: str) -> HostError:
 
 
 def merge(parts: Sequence[Union[str, os.PathLike]], *, store: Union[str, os.PathLike]) -> Store:
-    """Put the stores of shards together. Parts may be merged again when they have more. Raises InputError where two parts disagree."""
-    _call(("sweep",), {"merge": [os.fspath(part) for part in parts], "store": store})
-    return Store(store)
+    """Put the stores of shards together, as one computer would have filled it. Parts may be merged again when they have more; what ``store`` has stays.
+
+    ``counts`` of the result: ``points`` of the whole sweep, and ``remaining``, which no part has an outcome of. Raises InputError, with the names of the files, where parts
+    are no stores, of different sweeps or versions, or disagree.
+    """
+    if isinstance(parts, (str, os.PathLike)):
+        raise TypeError(f"parts takes a list of files, found {parts!r} ({type(parts).__name__})")
+    files = [os.fspath(part) for part in parts]
+    if not files:
+        raise InputError("expected at least one store, found none", argument="parts")
+    status = json.loads(_call(("sweep",), {"merge": files, "store": store}, None, "json")[1])
+    return Store(store, {"points": status["sweep_points"], "remaining": status["sweep_points"] - status["done"] - status["skipped"]})
