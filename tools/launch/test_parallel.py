@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""parallel_sweep.sh: shards that fail are tried again, here or on another computer, and the merged store exports what one process does. Without GNU parallel (Debian package
-parallel) the test is skipped (77) and says so.
+"""parallel_sweep.sh: shards that fail are tried again, here or on another computer, and the merged store exports what one process does.
+Without GNU parallel (Debian package parallel) the test is skipped (77) and says so.
 
 usage: test_parallel.py PODSIM
 """
@@ -55,18 +55,20 @@ class ShardsByParallel(unittest.TestCase):
         return str(path)
 
     def launched(self, store, *options, podsim=PODSIM, **environment):
-        return subprocess.Popen([LAUNCH / "parallel_sweep.sh", "sweep.textproto", store, "2", *options], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, env={**os.environ, "PODSIM": podsim, **environment})
+        return subprocess.Popen([LAUNCH / "parallel_sweep.sh", "sweep.textproto", store, "2", *options], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, env={**os.environ, "PODSIM": podsim, **environment})
 
     def expect_the_export_of_one_process(self, launched, store):
         out, err = launched.communicate(timeout=120)
         self.assertEqual(launched.returncode, 0, out + err)
         for format in ("csv", "json"):
-            self.assertTrue(self.run_podsim("sweep", "--store", store, "--export", format) == self.run_podsim("sweep", "--store", "alone.sqlite", "--export", format), err)
+            merged, alone = (self.run_podsim("sweep", "--store", name, "--export", format) for name in (store, "alone.sqlite"))
+            self.assertTrue(merged == alone, err)
 
     def stored(self, store):
-        done = subprocess.run([PODSIM, "sweep", "--store", store, "--format", "csv", "--query", "SELECT count(*) AS points FROM results WHERE status != 'remaining'"],
-                              cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        sql = "SELECT count(*) AS points FROM results WHERE status != 'remaining'"
+        done = subprocess.run([PODSIM, "sweep", "--store", store, "--format", "csv", "--query", sql], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, check=False)
         return int(done.stdout.split()[1]) if done.returncode == 0 else 0
 
     def test_a_shard_that_is_killed_goes_on_where_it_was(self):
@@ -80,7 +82,8 @@ class ShardsByParallel(unittest.TestCase):
         os.kill(int(pids.read_text()), signal.SIGKILL)
         self.expect_the_export_of_one_process(launched, "killed.sqlite")
         self.assertEqual(len(pids.read_text().split()), 2)
-        sessions = [int(line) for line in self.run_podsim("sweep", "--store", part, "--format", "csv", "--query", "SELECT finished FROM sessions ORDER BY started_s").split()[1:]]
+        told = self.run_podsim("sweep", "--store", part, "--format", "csv", "--query", "SELECT finished FROM sessions ORDER BY started_s")
+        sessions = [int(line) for line in told.split()[1:]]
         self.assertEqual(len(sessions), 2)
         self.assertGreaterEqual(sessions[0], before)
         self.assertEqual(sum(sessions), POINTS // 2)

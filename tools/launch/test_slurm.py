@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""slurm_sweep.sh on a real cluster of one node: munged, slurmctld and slurmd (Debian packages slurmctld, slurmd, slurm-client, munge), under a temporary directory, by the user
-who runs the test. Where they are not installed or do not start, the test is skipped (77) and says why.
+"""slurm_sweep.sh on a real cluster of one node: munged, slurmctld and slurmd (Debian packages slurmctld, slurmd, slurm-client, munge),
+under a temporary directory, by the user who runs the test. Where they are not installed or do not start, the test is skipped (77) and says why.
 
 usage: test_slurm.py PODSIM
 """
@@ -29,6 +29,9 @@ sweep {
   gemm: ["m=65536,n=16384,k=16384", "m=32768,n=16384,k=16384", "m=16384,n=16384,k=16384", "m=8192,n=8192,k=16384"]
   algorithm: "meshslice" slice_count: [4, 8]
 }
+"""
+QUICK = """format_version: 1
+sweep { machine: "ideal" slice: "4" collective: "all-gather" axis: "row" bytes: ["16", "32", "64", "128", "256", "512"] algorithm: ["ring", "line"] }
 """
 CONFIGURATION = """ClusterName=podsim
 SlurmctldHost={host}(127.0.0.1)
@@ -105,8 +108,8 @@ def cluster(folder):
             raise DoesNotStart("\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-2000:]}" for _, log in daemons))
 
     try:
-        start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.txt",
-              f"--seed-file={folder}/munge.seed")
+        start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid",
+              f"--log-file={folder}/munged.txt", f"--seed-file={folder}/munge.seed")
         check((folder / "munge.socket").exists)
         start("slurmctld", "-D")
         start("slurmd", "-D", "-N", host)
@@ -125,7 +128,8 @@ def cluster(folder):
 
 def query(podsim, store, sql):
     """Rows; none where there is nothing to read yet."""
-    done = subprocess.run([podsim, "sweep", "--store", store, "--format", "json", "--query", sql], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    command = [podsim, "sweep", "--store", store, "--format", "json", "--query", sql]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     return json.loads(done.stdout)["rows"] if done.returncode == 0 else []
 
 
@@ -134,11 +138,27 @@ def field_of_job(job, name):
     return told[name]
 
 
-def test(podsim, folder):
+def ended(job):
+    """The state and the output of a job that ends."""
+    if not wait_for(lambda: field_of_job(job, "JobState") in ("COMPLETED", "FAILED", "CANCELLED"), 240):
+        sys.exit(f"test_slurm.py: the jobs have not ended:\n{output_of('squeue')}")
+    return field_of_job(job, "JobState"), pathlib.Path(f"slurm-{job}.out").read_text()
+
+
+def outputs():
+    return "\n".join(f"{file}:\n{file.read_text()}" for file in pathlib.Path().glob("slurm-*.out"))
+
+
+def expect_the_export_of_one_process(podsim, sweep, store):
+    output_of(podsim, "sweep", sweep, "--store", "alone.sqlite")
+    for format in ("csv", "json"):
+        merged, alone = (output_of(podsim, "sweep", "--store", name, "--export", format) for name in (store, "alone.sqlite"))
+        if merged != alone:
+            sys.exit(f"test_slurm.py: {store} exports other {format} than one process:\n{outputs()}")
+
+
+def test_requeued(podsim):
     """An array of 8 shards, one of them requeued while it runs, merged: the export of one process."""
-    work = folder / "a study"  # names may hold spaces
-    work.mkdir()
-    os.chdir(work)
     pathlib.Path("sweep.textproto").write_text(SWEEP)
     array, merge = output_of(LAUNCH / "slurm_sweep.sh", "sweep.textproto", "all.sqlite", str(SHARDS), env={**os.environ, "PODSIM": podsim}).split()
     requeued = 3
@@ -147,23 +167,35 @@ def test(podsim, folder):
     if not wait_for(lambda: any(row["points"] > 0 for row in query(podsim, part, stored)), 120):
         sys.exit(f"test_slurm.py: shard {requeued} has stored nothing; {output_of('squeue')}")
     output_of("scontrol", "requeue", f"{array}_{requeued}")
-    if not wait_for(lambda: field_of_job(merge, "JobState") in ("COMPLETED", "FAILED", "CANCELLED"), 240):
-        sys.exit(f"test_slurm.py: the jobs have not ended:\n{output_of('squeue')}")
-    outputs = "\n".join(f"{file}:\n{file.read_text()}" for file in pathlib.Path().glob("slurm-*.out"))
-    if (state := field_of_job(merge, "JobState")) != "COMPLETED":
-        sys.exit(f"test_slurm.py: the merge is {state}:\n{outputs}")
+    if (state := ended(merge)[0]) != "COMPLETED":
+        sys.exit(f"test_slurm.py: the merge is {state}:\n{outputs()}")
     if (restarts := field_of_job(f"{array}_{requeued}", "Restarts")) != "1":
-        sys.exit(f"test_slurm.py: shard {requeued} was restarted {restarts} times, expected 1:\n{outputs}")
-    sessions = [row["finished"] for row in query(podsim, part, "SELECT CASE WHEN finished > 0 THEN finished ELSE 0 END AS finished FROM sessions ORDER BY started_s")]
+        sys.exit(f"test_slurm.py: shard {requeued} was restarted {restarts} times, expected 1:\n{outputs()}")
+    sessions = [row["finished"] for row in query(podsim, part, "SELECT finished FROM sessions ORDER BY started_s")]
     if len(sessions) != 2 or min(sessions) == 0 or sum(sessions) != 10:
-        sys.exit(f"test_slurm.py: shard {requeued} stored {sessions} points before and after it was requeued, expected some each, of 10 points:\n{outputs}")
-    output_of(podsim, "sweep", "sweep.textproto", "--store", "alone.sqlite", "--quiet")
-    for format in ("csv", "json"):
-        merged, alone = (output_of(podsim, "sweep", "--store", store, "--export", format) for store in ("all.sqlite", "alone.sqlite"))
-        if merged != alone:
-            sys.exit(f"test_slurm.py: the shards of the array export other {format} than one process")
+        sys.exit(f"test_slurm.py: shard {requeued} stored {sessions} points before and after it was requeued, expected some each, of 10 points:\n{outputs()}")
+    expect_the_export_of_one_process(podsim, "sweep.textproto", "all.sqlite")
     print(f"test_slurm.py: {SHARDS} shards, one requeued after {sessions[0]} of its points: the export of one process")
-    return 0
+
+
+def test_failed(podsim):
+    """A task fails: the merge names its shard and fails; run again alone, and merged again, it is the export of one process."""
+    pathlib.Path("quick.textproto").write_text(QUICK)
+    failing = pathlib.Path("failing").resolve()
+    failing.write_text(f'#!/bin/sh\n[ "$4" != 2/3 ] || exit 1\nexec {podsim} "$@"\n')
+    failing.chmod(0o755)
+    _, merge = output_of(LAUNCH / "slurm_sweep.sh", "quick.textproto", "quick.sqlite", "3", env={**os.environ, "PODSIM": str(failing)}).split()
+    state, told = ended(merge)
+    if state != "FAILED" or "4 of 12 points remain in quick.sqlite\n  in no part: shard 2/3\n" not in told:
+        sys.exit(f"test_slurm.py: a shard failed, and the merge is {state}:\n{told}")
+    again = {**os.environ, "PODSIM": podsim}
+    array = output_of("sbatch", "--parsable", "--array=2", LAUNCH / "shard.sbatch", "quick.textproto", "quick.sqlite", "3", env=again).strip()
+    merge = output_of("sbatch", "--parsable", f"--dependency=afterok:{array}", LAUNCH / "merge.sbatch", "quick.sqlite", "3", env=again).strip()
+    if (state := ended(merge)[0]) != "COMPLETED":
+        sys.exit(f"test_slurm.py: the second merge is {state}:\n{outputs()}")
+    os.remove("alone.sqlite")
+    expect_the_export_of_one_process(podsim, "quick.textproto", "quick.sqlite")
+    print("test_slurm.py: 3 shards, of which one failed and was run again: the export of one process")
 
 
 def main():
@@ -176,8 +208,13 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         try:
+            work = folder / "a study"  # names may hold spaces
+            work.mkdir()
+            os.chdir(work)
             with cluster(folder):
-                return test(podsim, folder)
+                test_requeued(podsim)
+                test_failed(podsim)
+            return 0
         except DoesNotStart as reason:
             print(f"test_slurm.py: skipped: Slurm does not start here; slurm_sweep.sh was not tested\n{reason}")
             return SKIPPED

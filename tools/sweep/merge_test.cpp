@@ -109,7 +109,8 @@ TEST(MergedShards, APartInWhichPointsRemainIsNamed) {
   change(part, "UPDATE points SET key = NULL, reason = NULL WHERE position = (SELECT min(position) FROM points)");
   const Outcome merged = merge({part, of.shard(2, 2), empty}, store);
   EXPECT_EQ(merged.status, exit_false);
-  EXPECT_EQ(merged.err, fmt::format("podsim: 1 of 12 points remain in {}\n  {}: 1 of its 6 points remain\n  {}: nothing in it yet\n", store, part, empty));
+  EXPECT_EQ(merged.err,
+            fmt::format("podsim: 1 of 12 points remain in {}\n  {}: 1 of its 6 points remain\n  {}: nothing in it yet\n", store, part, empty));
   // The shard goes on, and is merged again.
   EXPECT_EQ(merge({of.shard(1, 2)}, store).status, exit_done);
   EXPECT_EQ(exported(store), exported(of.whole()));
@@ -162,7 +163,8 @@ TEST(MergedShards, AnotherResultOfTheSameRunNamesBothFilesAndThePoint) {
 TEST(MergedShards, AnotherOutcomeOfTheSamePointNamesBothFilesAndThePoint) {
   const Shards of;
   const std::string one = of.shard(1, 2), two = of.shard(2, 2), other = of.whole();
-  const std::string position = rows_of(two, "SELECT min(point) - 1 FROM results WHERE status = 'done'"), point = std::to_string(std::stoi(position) + 1);
+  const std::string position = rows_of(two, "SELECT min(point) - 1 FROM results WHERE status = 'done'"),
+                    point = std::to_string(std::stoi(position) + 1);
   change(other, "UPDATE points SET key = NULL, reason = 'it is too late' WHERE position = " + position);
   const Outcome merged = merge({one, two, other}, of.folder.file("all.sqlite"));
   EXPECT_EQ(merged.status, exit_bad_input);
@@ -179,7 +181,8 @@ TEST(MergedShards, PartsOfDifferentSweepsVersionsAndFilesAreNamed) {
     EXPECT_EQ(podsim("sweep " + sweep + " --shard 2/2 --store " + two).status, exit_done);
   };
   second_of(head + "bytes: ['16', '32', '64', '256'] algorithm: ['ring', 'auto', 'halving-doubling'] }\n");
-  expect_error(merge({one, two}, store), two + ": expected a part of the sweep of " + one + ", found that of another sweep, \"" + of.folder.file("t.textproto") + "\"");
+  expect_error(merge({one, two}, store),
+               two + ": expected a part of the sweep of " + one + ", found that of another sweep, \"" + of.folder.file("t.textproto") + "\"");
   // Comments and spaces make no other sweep.
   second_of("# the same\n" + bytes_of_file(of.sweep));
   EXPECT_EQ(merge({one, two}, store).status, exit_done);
@@ -188,15 +191,18 @@ TEST(MergedShards, PartsOfDifferentSweepsVersionsAndFilesAreNamed) {
   std::filesystem::remove(store);
   EXPECT_THAT(merge({one, two}, store).err, HasSubstr(two + ": expected a part of the sweep of " + one + ", found one by podsim 9.9.9, not "));
   // A file that the points name, changed between two shards.
-  const std::string schedule = bytes_of_file(PODSIM_SOURCE_DIR "/algorithms/examples/ring_all_gather.textproto"), named = of.folder.file("mine.textproto", schedule);
-  const std::string text = "format_version: 1\nsweep { machine: ['ideal', 'tpu_v4'] schedule: '" + named + "' }\n", sweep = of.folder.file("n.textproto", text);
+  const std::string schedule = bytes_of_file(PODSIM_SOURCE_DIR "/algorithms/examples/ring_all_gather.textproto"),
+                    named = of.folder.file("mine.textproto", schedule);
+  const std::string text = "format_version: 1\nsweep { machine: ['ideal', 'tpu_v4'] schedule: '" + named + "' }\n",
+                    sweep = of.folder.file("n.textproto", text);
   for (const int index : {1, 2}) {
-    EXPECT_EQ(podsim(fmt::format("sweep {} --shard {}/2 --store {}", sweep, index, of.folder.file(fmt::format("n{}.sqlite", index)))).status, exit_done);
+    EXPECT_EQ(podsim(fmt::format("sweep {} --shard {}/2 --store {}", sweep, index, of.folder.file(fmt::format("n{}.sqlite", index)))).status,
+              exit_done);
     const std::string changed = of.folder.file("mine.textproto", "# another day\n" + schedule);
   }
   expect_error(merge({of.folder.file("n1.sqlite"), of.folder.file("n2.sqlite")}, of.folder.file("n.sqlite")),
-               fmt::format("{}: schedule={} had other contents there than in {}: run one of the two again with the same files", of.folder.file("n2.sqlite"), named,
-                           of.folder.file("n1.sqlite")));
+               fmt::format("{}: schedule={} had other contents there than in {}: run one of the two again with the same files",
+                           of.folder.file("n2.sqlite"), named, of.folder.file("n1.sqlite")));
 }
 
 TEST(Merge, SaysWhatIsNoPart) {
@@ -214,11 +220,13 @@ TEST(Merge, SaysWhatIsNoPart) {
   expect_error(merge({one, two}, one), fmt::format("--store: expected a file of its own, found \"{}\", the file of --merge", one));
   expect_error(podsim("sweep --merge " + one), "--store is missing: the file that the parts are merged into");
   expect_error(podsim("sweep --merge"), "the required argument for option '--merge' is missing");
-  expect_error(podsim("sweep --merge " + one + " --file " + of.sweep + " --store " + store), "--merge: expected stores alone, found --file too: the parts know their sweep");
+  expect_error(podsim("sweep --merge " + one + " --file " + of.sweep + " --store " + store),
+               "--merge: expected stores alone, found --file too: the parts know their sweep");
   EXPECT_FALSE(std::filesystem::exists(store));
   const std::string bytes = bytes_of_file(one);
-  for (const auto& [version, message] : std::vector<std::pair<std::string, std::string>>{
-           {"1", "the store has format 1; run its sweep once more, which brings it to format 2"}, {"3", "the store has format 3, newer than what this program reads, 2"}}) {
+  for (const auto& [version, message] :
+       std::vector<std::pair<std::string, std::string>>{{"1", "the store has format 1; run its sweep once more, which brings it to format 2"},
+                                                        {"3", "the store has format 3, newer than what this program reads, 2"}}) {
     const std::string other = of.folder.file("other.sqlite", bytes);
     auto database = Database::open(other, Database::Mode::write);
     ASSERT_TRUE(database);
@@ -234,13 +242,15 @@ TEST(Merge, LeavesWhatIsNoStoreAsItIs) {
   const std::string one = of.shard(1, 2), text = "no store, but a text that is longer than the head of one", file = of.folder.file("file", text);
   expect_error(merge({one}, file), file + ": expected a SQLite file, found something else");
   EXPECT_EQ(bytes_of_file(file), text);
-  expect_error(merge({one}, of.folder.file("no/such.sqlite")), of.folder.file("no/such.sqlite") + ": cannot write the file: No such file or directory");
+  expect_error(merge({one}, of.folder.file("no/such.sqlite")),
+               of.folder.file("no/such.sqlite") + ": cannot write the file: No such file or directory");
   expect_error(merge({one}, "/dev/null"), "/dev/null: expected a file that can be replaced");
   {
     auto birds = Database::open(of.folder.file("birds.sqlite"), Database::Mode::write);
     ASSERT_TRUE(birds && birds->run("CREATE TABLE birds (name TEXT)"));
   }
-  expect_error(merge({one}, of.folder.file("birds.sqlite")), of.folder.file("birds.sqlite") + ": expected the store of a sweep, found a SQLite file of something else");
+  expect_error(merge({one}, of.folder.file("birds.sqlite")),
+               of.folder.file("birds.sqlite") + ": expected the store of a sweep, found a SQLite file of something else");
 }
 
 TEST(Merge, WaitsForNoOtherWriterOfItsStore) {
@@ -269,7 +279,9 @@ std::vector<std::string> many_points(const Folder& folder) {
   std::vector<std::string> parts;
   for (int index = 1; index <= 3; ++index) {
     parts.push_back(folder.file(fmt::format("{}.sqlite", index)));
-    EXPECT_EQ(test::run_words({"sweep", "tools/sweep/examples/gemm.textproto", "--shard", fmt::format("{}/3", index), "--store", parts.back()}).status, exit_done);
+    EXPECT_EQ(
+        test::run_words({"sweep", "tools/sweep/examples/gemm.textproto", "--shard", fmt::format("{}/3", index), "--store", parts.back()}).status,
+        exit_done);
   }
   return parts;
 }

@@ -1,6 +1,7 @@
 #include "tools/sweep/store_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <filesystem>
@@ -8,6 +9,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/base/csv.hpp"
+#include "sim/base/text.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 #include "tools/sweep/store_schema.hpp"
@@ -109,6 +111,8 @@ Expected<std::set<std::string>> unused_columns(Database& database) {
 
 struct StoreStatus {
   std::int64_t points = 0, done = 0, skipped = 0, remaining = 0, runs = 0;
+  std::int64_t sweep_points = 0;    // with those of shards that the store is not for
+  std::vector<std::string> shards;  // none: the whole sweep
   bool running = false;
   double rate = 0, seconds_left = 0;  // where it is running and has a rate
   std::uintmax_t bytes = 0;
@@ -141,11 +145,15 @@ Expected<StoreStatus> status_of(Database& database, const std::string& file) {
     if (seconds > 0) status.rate = static_cast<double>(session->integer(3)) / seconds;
     if (status.rate > 0) status.seconds_left = static_cast<double>(status.remaining) / status.rate;
   }
-  auto meta = database.prepare("SELECT (SELECT value FROM meta WHERE name = 'file'), (SELECT value FROM meta WHERE name = 'version')");
+  auto meta = database.prepare(
+      "SELECT (SELECT value FROM meta WHERE name = 'file'), (SELECT value FROM meta WHERE name = 'version'), (SELECT value FROM meta WHERE name = 'shards'), "
+      "(SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'points')");
   if (!meta) return meta.error();
   if (const auto row = meta->step(); !row) return row.error();
   status.sweep_file = meta->text(0);
   status.version = meta->text(1);
+  if (const std::string shards = meta->text(2); !shards.empty()) status.shards = split(shards);
+  status.sweep_points = status.shards.empty() ? status.points : meta->integer(3);
   auto reasons = database.prepare("SELECT count(*), reason FROM points WHERE reason IS NOT NULL GROUP BY reason ORDER BY 1 DESC, 2 LIMIT 5");
   if (!reasons) return reasons.error();
   for (;;) {
@@ -202,6 +210,8 @@ Expected<std::string> store_status(Database& database, const std::string& file, 
     return dumped_report(Json{{"store", file},
                        {"sweep", status->sweep_file},
                        {"version", status->version},
+                       {"shards", status->shards},
+                       {"sweep_points", status->sweep_points},
                        {"points", status->points},
                        {"done", status->done},
                        {"skipped", status->skipped},
@@ -220,7 +230,8 @@ Expected<std::string> store_status(Database& database, const std::string& file, 
   std::vector<std::vector<std::string>> rows{
       {"store", fmt::format("{}, {}", file, to_text(Bytes{static_cast<std::int64_t>(status->bytes)}))},
       {"sweep", fmt::format("{}, by podsim {}", status->sweep_file, status->version)},
-      {"points", std::to_string(status->points)},
+      {"points", status->shards.empty() ? std::to_string(status->points)
+                                        : fmt::format("{} of {}: shard {}", status->points, status->sweep_points, fmt::join(status->shards, ", "))},
       {"  done", fmt::format("{}  ({} runs in the store)", status->done, status->runs)},
       {"  skipped", std::to_string(status->skipped)},
       {"  remaining", std::to_string(status->remaining)},

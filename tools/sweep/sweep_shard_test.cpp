@@ -32,26 +32,26 @@ TEST(SweepShard, EveryPointIsOfOneShardAndSizesDifferByAtMostOne) {
     }
 }
 
-TEST(SweepShard, IsTheSameOnAllHosts) {
-  EXPECT_EQ(positions_of({3, 8}, 64), (std::vector<std::size_t>{1, 11, 16, 31, 36, 44, 50, 57}));
-}
+TEST(SweepShard, IsTheSameOnAllHosts) { EXPECT_EQ(positions_of({3, 8}, 64), (std::vector<std::size_t>{1, 11, 16, 31, 36, 44, 50, 57})); }
 
 TEST(SweepShard, WhatIsNoShardIsToldBeforeAnythingIsWritten) {
   const Folder folder;
-  const std::string file = folder.file("s.textproto", "format_version: 1\nsweep { machine: 'ideal' slice: '4' collective: 'all-gather' axis: 'row' bytes: '16' }");
-  for (const auto& [shard, message] : std::vector<std::pair<std::string, std::string>>{{"0/4", "expected a shard from 1 to 4, found 0"},
-                                                                                       {"5/4", "expected a shard from 1 to 4, found 5"},
-                                                                                       {"1/0", "expected 1 to 1000000 shards, found 0"},
-                                                                                       {"1/1000001", "expected 1 to 1000000 shards, found 1000001"},
-                                                                                       {"a/b", "expected I/N, such as 3/8, found \"a/b\""},
-                                                                                       {"3", "expected I/N, such as 3/8, found \"3\""},
-                                                                                       {"3/", "expected I/N, such as 3/8, found \"3/\""},
-                                                                                       {"/8", "expected I/N, such as 3/8, found \"/8\""},
-                                                                                       {"-1/8", "expected I/N, such as 3/8, found \"-1/8\""},
-                                                                                       {"1/2/3", "expected I/N, such as 3/8, found \"1/2/3\""},
-                                                                                       {"1 / 2", "expected I/N, such as 3/8, found \"1 / 2\""},
-                                                                                       {"1.5/2", "expected I/N, such as 3/8, found \"1.5/2\""},
-                                                                                       {"99999999999999999999/4", "expected I/N, such as 3/8, found \"99999999999999999999/4\""}}) {
+  const std::string file =
+      folder.file("s.textproto", "format_version: 1\nsweep { machine: 'ideal' slice: '4' collective: 'all-gather' axis: 'row' bytes: '16' }");
+  for (const auto& [shard, message] :
+       std::vector<std::pair<std::string, std::string>>{{"0/4", "expected a shard from 1 to 4, found 0"},
+                                                        {"5/4", "expected a shard from 1 to 4, found 5"},
+                                                        {"1/0", "expected 1 to 1000000 shards, found 0"},
+                                                        {"1/1000001", "expected 1 to 1000000 shards, found 1000001"},
+                                                        {"a/b", "expected I/N, such as 3/8, found \"a/b\""},
+                                                        {"3", "expected I/N, such as 3/8, found \"3\""},
+                                                        {"3/", "expected I/N, such as 3/8, found \"3/\""},
+                                                        {"/8", "expected I/N, such as 3/8, found \"/8\""},
+                                                        {"-1/8", "expected I/N, such as 3/8, found \"-1/8\""},
+                                                        {"1/2/3", "expected I/N, such as 3/8, found \"1/2/3\""},
+                                                        {"1 / 2", "expected I/N, such as 3/8, found \"1 / 2\""},
+                                                        {"1.5/2", "expected I/N, such as 3/8, found \"1.5/2\""},
+                                                        {"99999999999999999999/4", "expected I/N, such as 3/8, found \"99999999999999999999/4\""}}) {
     const Outcome outcome = test::run_words({"sweep", file, "--store", folder.file("s.sqlite"), "--shard", shard});
     EXPECT_EQ(outcome.status, exit_bad_input) << shard;
     EXPECT_EQ(outcome.err, "podsim: error: --shard: " + message + "\n");

@@ -135,6 +135,8 @@ def sweep(spec: Spec, *, store: Union[str, os.PathLike, None] = None, threads: i
     if not 0 <= threads <= 1024:
         raise InputError(f"expected a whole number from 0 to 1024, found {shown(threads)}", argument="threads")
     text, file, path = _text_and_file(spec, store)
+    if shard == "":
+        raise InputError('expected I/N, such as 3/8, found ""', argument="shard")
     if client is not None:
         if shard is not None:
             raise InputError("belongs to sweeps without client, which deals out all points", argument="shard")
@@ -157,11 +159,16 @@ def failed_points(counts: Mapping[str, Any], path: str) -> HostError:
 
 
 def merge(parts: Sequence[Union[str, os.PathLike]], *, store: Union[str, os.PathLike]) -> Store:
-    """Put the stores of shards together. Parts may be merged again when they have more. Raises InputError where two parts disagree."""
+    """Put the stores of shards together, as one computer would have filled it. Parts may be merged again when they have more; what ``store`` has stays.
+
+    ``counts`` of the result: ``points`` of the whole sweep, and ``remaining``, which no part has an outcome of. Raises InputError, with the names of the files, where parts
+    are no stores, of different sweeps or versions, or disagree.
+    """
     if not isinstance(parts, (list, tuple)):
         raise TypeError(f"parts takes a list of files, found {shown(parts)}")
     if not parts:
         raise InputError("expected the stores of shards, found none", argument="parts")
     merged = Store(store)
-    _call(("sweep",), {"merge": [name_or_path(part, "parts") for part in parts], "store": merged.path})
+    status = json.loads(_call(("sweep",), {"merge": [name_or_path(part, "parts") for part in parts], "store": merged.path}, None, "json")[1])
+    merged.counts = {"points": status["sweep_points"], "remaining": status["sweep_points"] - status["done"] - status["skipped"]}
     return merged

@@ -38,7 +38,9 @@ class SharedByACluster(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
+        began = time.monotonic()
         cls.alone = podsim.sweep(SPEC, store=cls.path("alone.sqlite"), threads=1)
+        cls.seconds = time.monotonic() - began
         cls.expected = cls.alone.export("csv")
 
     @classmethod
@@ -57,22 +59,17 @@ class SharedByACluster(unittest.TestCase):
         self.assertEqual(stored, {"points": POINTS, "distinct_points": POINTS})
 
     def test_workers_that_are_killed_lose_no_point_and_store_none_twice(self):
-        chance, usual = random.Random(20), 0.0
-        for kill in range(-1, KILLS):  # the first sweep, of which none is killed, says how long one takes
+        chance = random.Random(20)
+        for kill in range(KILLS):
             # A cluster of its own each: a nanny may fail to start a killed worker again.
             with cluster(3) as local, Client(local) as client:
                 podsim.sweep({**SPEC, "bytes": "1KiB"}, store=self.path(f"warm{kill}.sqlite"), client=client)  # workers have imported podsim
                 pids = list(client.run(os.getpid).values())
                 self.assertEqual(len(pids), 3)
-                timer = threading.Timer(chance.uniform(0, usual), os.kill, (chance.choice(pids), signal.SIGKILL))
-                began = time.monotonic()
-                if kill >= 0:
-                    timer.start()
+                timer = threading.Timer(chance.uniform(0, self.seconds), os.kill, (chance.choice(pids), signal.SIGKILL))
+                timer.start()
                 self.same_as_alone(podsim.sweep(SPEC, store=self.path(f"killed{kill}.sqlite"), client=client, batch_seconds=0.1))
-                if kill >= 0:
-                    timer.join()
-                else:
-                    usual = time.monotonic() - began
+                timer.join()
 
     def test_without_its_scheduler_a_sweep_leaves_a_whole_store_and_goes_on(self):
         path = self.path("orphan.sqlite")
