@@ -62,7 +62,7 @@ def _is_list(value: Any) -> bool:
 
 def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known) -> List[str]:
     described = options(*command)
-    check_keywords(function_of(command), [*described, "progress"], keywords)
+    check_keywords(function_of(command), described, keywords)
     words = list(command)
     sets: Any = keywords.get("set")
     for name, value in keywords.items():

@@ -8,7 +8,7 @@ import numbers
 import os
 import reprlib
 from collections.abc import Mapping
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -228,9 +228,8 @@ def function_of(command: Tuple[str, ...]) -> str:
     return "schedule" if command == ("show", "schedule") else "_".join(command)
 
 
-def check_keywords(function: str, known: Iterable[str], given: Iterable[str]) -> None:
+def check_keywords(function: str, known: Collection[str], given: Iterable[str]) -> None:
     """Raises TypeError for a keyword that there is not."""
-    known = list(known)
     for name in given:
         if name in known:
             continue
