@@ -8,7 +8,7 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _core
-from ._cluster import simulated_by
+from ._cluster import check_client, simulated_by
 from ._errors import InputError, InternalError, Interrupted, from_diagnostics, in_python
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, InterruptedRun, Result, Run, TrainingTuning, Tuning
@@ -165,6 +165,7 @@ def tune(subject: _What = None, /, *, progress: Progress = None, client: Any = N
 
     ``client``, a dask.distributed.Client: its workers share the search, each a part of the slices and meshes; what is found is the same. Not of training steps.
     """
+    check_client(client)
     keywords = _with_subject(subject, keywords)
     if keywords.get("training") is not None or keywords.get("maxtext") is not None:
         if client is not None:

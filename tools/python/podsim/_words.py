@@ -178,6 +178,13 @@ def checked_text(text: str, argument: str) -> str:
     return text
 
 
+def text_only(value: Any, argument: str = "text") -> str:
+    """A text. Raises TypeError and InputError."""
+    if not isinstance(value, str):
+        raise TypeError(f"{argument} takes a text, found {shown(value)}")
+    return checked_text(value, argument)
+
+
 def name_or_path(value: Any, argument: str) -> str:
     """A name, or a file. Raises TypeError and InputError."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
