@@ -79,7 +79,7 @@ class Store:
 
     def rows(self) -> List[Dict[str, Any]]:
         """The same as dicts."""
-        return json.loads(self.export("json"))
+        return json.loads(self.export("json"))["rows"]
 
     def query(self, sql: str) -> List[Dict[str, Any]]:
         """The rows of one statement that only reads; ``results`` is the view to begin with."""

@@ -113,6 +113,10 @@ class ReadmeInPython(unittest.TestCase):
         store = podsim.sweep(shlex.split(run)[2], store="gemm.sqlite")
         self.assertEqual(store.counts["points"], 594)
         self.assertEqual(store.export("csv"), done.stdout)
+        rows = store.rows()
+        self.assertEqual([row["point"] for row in rows], [int(line.split(",")[0]) for line in done.stdout.splitlines()[1:]])
+        self.assertEqual(store.query("SELECT count(*) AS points FROM results"), [{"points": len(rows)}])
+        self.assertEqual(store.status()["points"], 594)
 
 
 if __name__ == "__main__":
