@@ -109,8 +109,11 @@ def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progr
 
 def _result(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress, kind: type = Result) -> Any:
     """Of a verb that answers in JSON."""
-    status, text, _, _ = _call(command, keywords, progress, "json")
-    return kind(text, ok=status == _DONE)
+    status, text, _, table = _call(command, keywords, progress, "json")
+    result = kind(text, ok=status == _DONE, table=lambda: table)
+    if status == _INTERRUPTED:
+        raise Interrupted(result=result)
+    return result
 
 
 # ---- The verbs --------------------------------------------------------------------------------------------------------------------------
@@ -180,13 +183,16 @@ def tune(subject: _What = None, /, *, progress: Progress = None, client: Any = N
     return tuning
 
 
-def calibrate(observations: Any = None, /, *, progress: Progress = None, **keywords: Any) -> Calibration:
-    """Fit a machine to measurements: ``podsim.calibrate("all_reduce.txt", base="dgx_h100", slice="1x8").machine``."""
+def calibrate(observations: Any = None, /, *, progress: Progress = None, **keywords: Any) -> Any:
+    """Fit a machine to measurements: ``podsim.calibrate("all_reduce.txt", base="dgx_h100", slice="1x8").machine``. A Calibration; with ``observations_only`` these, as CSV."""
     if observations is not None:
         keywords["observations"] = observations
-    status, text, _, fitted = _call(("calibrate",), keywords, progress, "json")
-    result = Calibration(text, ok=status == _DONE)
-    result._machine = Machine._of(fitted) if fitted is not None else None
+    status, text, _, found = _call(("calibrate",), keywords, progress, "json")
+    if found is None:
+        return text  # observations_only
+    fitted, table = found
+    result = Calibration(text, ok=status == _DONE, table=lambda: table)
+    result._machine = Machine._of(fitted)
     return result
 
 
