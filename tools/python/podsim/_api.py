@@ -239,7 +239,7 @@ def _show(target: str, keywords: Mapping[str, Any], kind: type = Result) -> Any:
     _, text, _, _ = _call(command, told, format="json")
     drawn = {name: value for name, value in keywords.items() if name != "output"}
     result = kind(text, table=lambda: _call(command, drawn)[1])
-    if kind is SvgResult:
+    if issubclass(kind, SvgResult):
         result._asked = (command, drawn)
     return result
 
