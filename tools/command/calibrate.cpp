@@ -86,8 +86,9 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   if (console.caller != nullptr) console.caller->machine = std::make_shared<Machine>(found->machine);
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how->dataset)); !ok) return ok.error();
-  const std::string text = format_of(options) == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes)
-                                                              : calibration_table(imported->observations, *found, held_back, imported->notes);
+  const auto table = [&] { return calibration_table(imported->observations, *found, held_back, imported->notes); };
+  tell_table(table, console);
+  const std::string text = format_of(options) == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes) : table();
   if (!options.has("output") || !options.text("output").ends_with(".textproto")) return print_output(options, text, console);
   if (auto ok = write_file(options.text("output"), write_machine(found->machine)); !ok) return ok.error();
   console.out << text;

@@ -94,9 +94,9 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   }
   line.end();
   const auto training = problem->problem.summary.training != nullptr ? training_check(*found) : std::nullopt;
-  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training)
-                                                                              : check_table(*found, training) + (audited ? "\n" + edges_table(edges) : ""),
-                                  console);
+  const auto table = [&] { return check_table(*found, training) + (audited ? "\n" + edges_table(edges) : ""); };
+  tell_table(table, console);
+  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training) : table(), console);
   return status == exit_done && !found->ok ? static_cast<int>(exit_false) : status;
 }
 

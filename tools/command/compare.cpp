@@ -81,6 +81,7 @@ Expected<int> compare_module_and_print(const Options& options, Console& console)
     for (const Skipped& entry : comparison->skipped) skipped.push_back({entry.what, to_text(in_options(entry.why))});
     return report_nothing(skipped, console);
   }
+  tell_table([&] { return differences_table(*comparison); }, console);
   return print_output(options, format == Format::json ? differences_json(*comparison) : differences_table(*comparison), console);
 }
 

@@ -101,6 +101,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   const Format format = format_of(options);
   if (format == Format::csv && !options.flag("quiet"))
     for (const std::string& note : notes) fmt::print(console.err, "podsim: note: {}\n", note);
+  tell_table([&] { return diff_table(diff, notes); }, console);
   return print_output(options, format == Format::json ? diff_json(diff, notes) : format == Format::csv ? diff_csv(diff) : diff_table(diff, notes), console);
 }
 

@@ -307,6 +307,10 @@ Status write_output(const Options& options, const std::string& text, Console& co
   return options.has("output") ? write_file(options.text("output"), text) : success();
 }
 
+void tell_table(const std::function<std::string()>& table, Console& console) {
+  if (console.caller != nullptr) console.caller->table = table();
+}
+
 int print_output(const Options& options, const std::string& text, Console& console) {
   const auto written = write_output(options, text, console);
   return written ? static_cast<int>(exit_done) : report(written.error(), console);

@@ -1,6 +1,7 @@
 // Options of the verbs: what there are, as data; parsing with near-misses named. Boost.Program_options does the parsing and is seen nowhere else.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -117,5 +118,7 @@ Format format_of(const Options& options);
 Status write_output(const Options& options, const std::string& text, Console& console);
 /// The same, told: the exit status.
 int print_output(const Options& options, const std::string& text, Console& console);
+/// For a program that calls the command and gets JSON: what is printed for people.
+void tell_table(const std::function<std::string()>& table, Console& console);
 
 }  // namespace podsim

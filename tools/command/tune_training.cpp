@@ -219,6 +219,7 @@ Expected<int> tune_training_and_print(const Options& options, Console& console) 
     report.runs.push_back(run ? TextOrReason{*std::move(run), {}} : TextOrReason{{}, run.error().message});
   }
   report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  tell_table([&] { return training_tuning_table(report); }, console);
   const auto status =
       print_output(options, format_of(options) == Format::json ? training_tuning_json(report) : training_tuning_table(report), console);
   return status == exit_done && report.tuning.interrupted ? static_cast<int>(exit_interrupted) : status;

@@ -56,6 +56,7 @@ int explain_observations(const Options& options, Console& console) {
   if (!system) return report(system.error(), console);
   const auto rows = explain_rows(imported->observations, *system, console.interrupted);
   if (!rows) return report(rows.error(), console);
+  tell_table([&] { return explained_table(*rows); }, console);
   return print_output(options, format_of(options) == Format::json ? explained_json(*rows) : explained_table(*rows), console);
 }
 
@@ -103,6 +104,7 @@ int validate_verb(const std::vector<std::string>& arguments, Console& console) {
   const auto validations = options.has("observations") ? of_observations(options) : of_datasets(options, console);
   if (!validations) return report(validations.error(), console);
   const Format format = format_of(options);
+  tell_table([&] { return validation_table(*validations, options.flag("rows")); }, console);
   const std::string text = format == Format::json  ? validation_json(*validations)
                            : format == Format::csv ? validation_csv(*validations)
                                                    : validation_table(*validations, options.flag("rows"));

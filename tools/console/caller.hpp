@@ -33,6 +33,7 @@ struct Caller {
   std::shared_ptr<ComparisonReport> comparison{};
   std::shared_ptr<Schedule> schedule{};  // of `show schedule`
   std::shared_ptr<Machine> machine{};    // of `calibrate`
+  std::string table{};                   // of a verb that was asked for JSON and has no value: what it prints for people
 };
 
 }  // namespace podsim

@@ -56,7 +56,8 @@ py::object value_of(const Caller& caller) {
   if (caller.tuning != nullptr) return py::cast(caller.tuning);
   if (caller.comparison != nullptr) return py::cast(caller.comparison);
   if (caller.schedule != nullptr) return py::cast(caller.schedule);
-  if (caller.machine != nullptr) return py::cast(caller.machine);
+  if (caller.machine != nullptr) return py::make_tuple(caller.machine, caller.table);
+  if (!caller.table.empty()) return py::str(caller.table);
   return py::none();
 }
 
@@ -106,7 +107,8 @@ void bind_command(py::module_& module) {
   module.def(
       "call", &call_command, py::arg("words"), py::arg("machines"), py::arg("schedules"), py::arg("plans"), py::arg("progress"), py::arg("on_main"),
       py::arg("share") = std::pair{0, 1}, py::arg("elsewhere") = nullptr,
-      "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, Machine, or None");
+      "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, a Machine with a table, "
+      "a table beside JSON, or None");
   module.def("options", &options_of, "name, kind, value, default, choices, help of each option of a command");
   module.def("usage", [](const std::string& verb) { return std::string{usage_of(verb)}; });
 

@@ -30,7 +30,7 @@ bool only_interrupt_is_handled() {
     struct sigaction action {};  // all signals with a handler in Python have the same one in C
     if (signal != SIGINT && sigaction(signal, nullptr, &action) == 0 && action.sa_handler == pythons) return false;
   }
-  const py::module_ module = py::module_::import("signal");
+  const py::module_ module = py::module_::import("_signal");  // as `signal`, whose functions make numbers enumerators
   return module.attr("getsignal")(SIGINT).is(module.attr("default_int_handler"));
 }
 

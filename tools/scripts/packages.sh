@@ -32,7 +32,7 @@ test_packages=(
   parallel                             # launches sweeps in shards
   slurmctld slurmd slurm-client munge  # so does Slurm, of which the test starts a cluster of its own: 3.3 MB
   "${package_packages[@]}"             # the package is tested
-  # The Python module: clusters of Dask, notebooks, tables. 100 packages with what they need, 28 MB to download, 124 MB installed.
+  # Clusters, notebooks and tables of the Python module: 94 packages with what they need, 25 MB to download, 118 MB installed.
   python3-distributed python3-nbclient python3-nbconvert python3-ipykernel python3-pandas
 )
 # Fuzzing is libFuzzer's, which comes with clang.

@@ -8,7 +8,7 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _core
-from ._cluster import simulated_by
+from ._cluster import check_client, simulated_by
 from ._errors import InputError, InternalError, Interrupted, from_diagnostics, in_python
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, InterruptedRun, Result, Run, TrainingTuning, Tuning
@@ -62,7 +62,7 @@ def _is_list(value: Any) -> bool:
 
 def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known) -> List[str]:
     described = options(*command)
-    check_keywords(function_of(command), [*described, "progress"], keywords)
+    check_keywords(function_of(command), described, keywords)
     words = list(command)
     sets: Any = keywords.get("set")
     for name, value in keywords.items():
@@ -109,8 +109,11 @@ def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progr
 
 def _result(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress, kind: type = Result) -> Any:
     """Of a verb that answers in JSON."""
-    status, text, _, _ = _call(command, keywords, progress, "json")
-    return kind(text, ok=status == _DONE)
+    status, text, _, table = _call(command, keywords, progress, "json")
+    result = kind(text, ok=status == _DONE, table=lambda: table)
+    if status == _INTERRUPTED:
+        raise Interrupted(result=result)
+    return result
 
 
 # ---- The verbs --------------------------------------------------------------------------------------------------------------------------
@@ -165,6 +168,7 @@ def tune(subject: _What = None, /, *, progress: Progress = None, client: Any = N
 
     ``client``, a dask.distributed.Client: its workers share the search, each a part of the slices and meshes; what is found is the same. Not of training steps.
     """
+    check_client(client)
     keywords = _with_subject(subject, keywords)
     if keywords.get("training") is not None or keywords.get("maxtext") is not None:
         if client is not None:
@@ -179,13 +183,16 @@ def tune(subject: _What = None, /, *, progress: Progress = None, client: Any = N
     return tuning
 
 
-def calibrate(observations: Any = None, /, *, progress: Progress = None, **keywords: Any) -> Calibration:
-    """Fit a machine to measurements: ``podsim.calibrate("all_reduce.txt", base="dgx_h100", slice="1x8").machine``."""
+def calibrate(observations: Any = None, /, *, progress: Progress = None, **keywords: Any) -> Any:
+    """Fit a machine to measurements: ``podsim.calibrate("all_reduce.txt", base="dgx_h100", slice="1x8").machine``. A Calibration; with ``observations_only`` these, as CSV."""
     if observations is not None:
         keywords["observations"] = observations
-    status, text, _, fitted = _call(("calibrate",), keywords, progress, "json")
-    result = Calibration(text, ok=status == _DONE)
-    result._machine = Machine._of(fitted) if fitted is not None else None
+    status, text, _, found = _call(("calibrate",), keywords, progress, "json")
+    if found is None:
+        return text  # observations_only
+    fitted, table = found
+    result = Calibration(text, ok=status == _DONE, table=lambda: table)
+    result._machine = Machine._of(fitted)
     return result
 
 

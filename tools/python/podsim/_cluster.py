@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from . import _core
 from ._errors import HostError, Interrupted
+from ._words import shown
 
 
 def _tune_share(keywords: Mapping[str, Any], share: int, shares: int) -> _core.SimulatedParts:
@@ -14,6 +15,12 @@ def _tune_share(keywords: Mapping[str, Any], share: int, shares: int) -> _core.S
     from ._api import _call
 
     return _call(("tune",), {**keywords, "threads": keywords.get("threads") or 1}, None, share=(share, shares))[3].simulated()
+
+
+def check_client(client: Any) -> None:
+    """Raises TypeError for what is no client of a cluster."""
+    if not (client is None or (hasattr(client, "submit") and hasattr(client, "scheduler_info"))):
+        raise TypeError(f"client takes a dask.distributed.Client, found {shown(client)}")
 
 
 def workers_of(client: Any) -> int:

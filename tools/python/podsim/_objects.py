@@ -7,17 +7,11 @@ import os
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from . import _core
-from ._words import checked_text, name_or_path, overrides, shown
+from ._words import name_or_path, overrides, text_only
 
 
 def _pre(text: str) -> str:
     return f"<pre>{html.escape(text)}</pre>"
-
-
-def _text(value: Any, argument: str = "text") -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{argument} takes a text, found {shown(value)}")
-    return checked_text(value, argument)
 
 
 class Machine:
@@ -43,7 +37,7 @@ class Machine:
     @classmethod
     def from_text(cls, text: str, name: str = "") -> "Machine":
         """The machine of a textproto. ``name`` stands in messages for a file."""
-        return cls._of(_core.Machine.read(_text(text), _text(name, "name") or "a machine in memory"))
+        return cls._of(_core.Machine.read(text_only(text), text_only(name, "name") or "a machine in memory"))
 
     @classmethod
     def _of(cls, base: _core.Machine, word: str = "", sets: Tuple[Tuple[str, str], ...] = ()) -> "Machine":
@@ -111,7 +105,7 @@ class Schedule:
     @classmethod
     def from_text(cls, text: Union[str, bytes], name: str = "a schedule in memory") -> "Schedule":
         """The schedule of a textproto, or of its binary form."""
-        return cls._of(_core.Schedule.read(text if isinstance(text, bytes) else _text(text).encode(), _text(name, "name")))
+        return cls._of(_core.Schedule.read(text if isinstance(text, bytes) else text_only(text).encode(), text_only(name, "name")))
 
     @property
     def name(self) -> str:
@@ -171,7 +165,7 @@ class Plan:
 
     @classmethod
     def from_text(cls, text: str, name: str = "a plan in memory") -> "Plan":
-        return cls._of(_core.Plan.read(_text(text), _text(name, "name")))
+        return cls._of(_core.Plan.read(text_only(text), text_only(name, "name")))
 
     def text(self) -> str:
         return self._core.text()

@@ -9,10 +9,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _core
 from ._api import Progress, _call
-from ._cluster import deal_out
+from ._cluster import check_client, deal_out
 from ._errors import HostError, InputError, Interrupted
 from ._objects import Machine, Plan, Schedule
-from ._words import Option, _texts, check_keywords, check_progress, name_or_path, options, shown
+from ._words import Option, _texts, check_keywords, check_progress, name_or_path, options, shown, text_only
 
 Spec = Union[str, os.PathLike, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 
@@ -79,11 +79,11 @@ class Store:
 
     def rows(self) -> List[Dict[str, Any]]:
         """The same as dicts."""
-        return json.loads(self.export("json"))
+        return json.loads(self.export("json"))["rows"]
 
     def query(self, sql: str) -> List[Dict[str, Any]]:
         """The rows of one statement that only reads; ``results`` is the view to begin with."""
-        return json.loads(_call(("sweep",), {"store": self.path, "query": sql}, None, "json")[1])["rows"]
+        return json.loads(_call(("sweep",), {"store": self.path, "query": text_only(sql, "query")}, None, "json")[1])["rows"]
 
     def status(self) -> Dict[str, Any]:
         """How far the sweep is, also while another process runs it."""
@@ -128,6 +128,7 @@ def sweep(spec: Spec, *, store: Union[str, os.PathLike, None] = None, threads: i
     goes on.
     """
     check_progress(progress)
+    check_client(client)
     if not (shard is None or isinstance(shard, str)):
         raise TypeError(f'shard takes a text, "3/8", found {shown(shard)}')
     if not hasattr(threads, "__index__"):

@@ -8,7 +8,7 @@ import numbers
 import os
 import reprlib
 from collections.abc import Mapping
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -178,6 +178,13 @@ def checked_text(text: str, argument: str) -> str:
     return text
 
 
+def text_only(value: Any, argument: str = "text") -> str:
+    """A text. Raises TypeError and InputError."""
+    if not isinstance(value, str):
+        raise TypeError(f"{argument} takes a text, found {shown(value)}")
+    return checked_text(value, argument)
+
+
 def name_or_path(value: Any, argument: str) -> str:
     """A name, or a file. Raises TypeError and InputError."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(os.fspath(value), bytes):
@@ -228,9 +235,8 @@ def function_of(command: Tuple[str, ...]) -> str:
     return "schedule" if command == ("show", "schedule") else "_".join(command)
 
 
-def check_keywords(function: str, known: Iterable[str], given: Iterable[str]) -> None:
+def check_keywords(function: str, known: Collection[str], given: Iterable[str]) -> None:
     """Raises TypeError for a keyword that there is not."""
-    known = list(known)
     for name in given:
         if name in known:
             continue

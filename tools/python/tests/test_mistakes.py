@@ -574,6 +574,18 @@ class Files(Refused):
             self.refused(lambda: podsim.sweep(SPEC, store=other), TypeError, "store")
         self.refused(lambda: podsim.sweep(SPEC, store=self.folder / "junk"), podsim.InputError, "junk")
         self.refused(lambda: podsim.Store(self.folder / "missing.sqlite").rows(), podsim.InputError, "missing.sqlite")
+        for client in (3, "tcp://localhost:8786", Odd()):
+            self.refused(lambda: podsim.sweep(SPEC, store=store, client=client), TypeError, "client")
+            self.refused(lambda: podsim.tune("tpu_v4", chips=4, workload="gpt3-block", client=client), TypeError, "client")
+        self.assertEqual(list(self.folder.glob("never.sqlite*")), [], "a mistake leaves no store behind")
+        whole = podsim.sweep(SPEC, store=self.folder / "whole.sqlite")
+        for sql in ("DROP TABLE results", "SELECT nothing FROM results", "", "SELECT 1; SELECT 2", "'", "\0", "ATTACH 'x' AS y"):
+            with self.subTest(sql):
+                self.refused(lambda: whole.query(sql), podsim.InputError)
+        for sql in (3, None, b"SELECT 1", ["SELECT 1"]):
+            self.refused(lambda: whole.query(sql), TypeError, "query")
+        self.refused(lambda: whole.export("xml"), podsim.InputError, "xml", argument="export")
+        self.assertEqual(len(whole.rows()), 1)
         self.refused(lambda: podsim.merge([], store=store), podsim.InputError, argument="parts")
         self.refused(lambda: podsim.merge([self.folder / "missing.sqlite"], store=store), podsim.InputError, "missing.sqlite")
         for parts in (3, None, [3], "part.sqlite"):

@@ -25,6 +25,25 @@ SMALLER = {
     "--block 512 --precision highest --force --explain",
     "podsim validate": "podsim validate tpu_v5p_ppermute",
 }
+TABLES = (
+    "podsim run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective",
+    "podsim check --mesh row=4,col=2 --gemm m=512,n=1024,k=256 --algorithm meshslice --slice-count 4 --edges",
+    "podsim compare --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --slice-count 1,2,4",
+    "podsim compare --machine ideal --slice 4 --hlo workloads/differences/testdata/ring.hlo --algorithm tp-ag-overlapped",
+    "podsim tune --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096",
+    "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3",
+    "podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --base tpu_v5p --slice 2x2 --mesh row=4",
+    "podsim validate tpu_v5p_ppermute --rows",
+    "podsim validate --observations validation/datasets/msccl_h100/observations.csv --machine dgx_h100 --slice 1x8 --explain",
+    "podsim show machine --machine tpu_v4",
+    "podsim show topology --machine tpu_v4 --slice 4x4x4",
+    "podsim show mesh --machine tpu_v4 --slice 2x2x4 --mesh x=4,y=4 --mesh-order jax",
+    "podsim show sharding --array 16x16 --mesh x=4,y=2 --spec x,y",
+    "podsim show pipeline --schedule 1f1b --stages 4 --microbatches 8",
+    "podsim show training llama3-70b --mesh fsdp=64,col=4 --batch-per-device 1 --remat full",
+)
+OBSERVATIONS = "podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --observations-only"
+TOLD_TIMES = re.compile(r"simulated in .*|in [0-9.]+ m?s$|[0-9.]+ CPU s", re.MULTILINE)
 # What two runs of the same thing do not share.
 TIMES = re.compile(r'"(wall_s|build_s)": [^,}\n]*,?\s*')
 
@@ -106,6 +125,21 @@ class ReadmeInPython(unittest.TestCase):
             else:
                 self.assertTrue(filecmp.cmp(ours, theirs, shallow=False), f"{path} has other bytes")
 
+    def test_tables_are_what_the_command_prints(self):
+        for command in TABLES:
+            verb, keywords = call_of(command)
+            with self.subTest(command):
+                printed = subprocess.run(command.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, text=True, check=True).stdout
+                result = getattr(podsim, verb)(**keywords)
+                self.assertEqual(*(TOLD_TIMES.sub("", text) for text in (result.table(), printed)))
+                self.assertEqual(repr(result), f"<podsim.{type(result).__name__}>\n{result.table()}")
+                self.assertIn("<pre>", result._repr_html_())
+
+    def test_observations_alone_are_csv(self):
+        printed = subprocess.run([PODSIM, *shlex.split(OBSERVATIONS)[1:]], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+        verb, keywords = call_of(OBSERVATIONS)
+        self.assertEqual(getattr(podsim, verb)(**keywords), printed)
+
     def test_the_sweep_stores_and_exports_the_same(self):
         run, export = (command.replace("/tmp/", "") for command in commands_in(ROOT / "README.md") if command.startswith("podsim sweep "))
         for command in (run, export):
@@ -113,6 +147,10 @@ class ReadmeInPython(unittest.TestCase):
         store = podsim.sweep(shlex.split(run)[2], store="gemm.sqlite")
         self.assertEqual(store.counts["points"], 594)
         self.assertEqual(store.export("csv"), done.stdout)
+        rows = store.rows()
+        self.assertEqual([row["point"] for row in rows], [int(line.split(",")[0]) for line in done.stdout.splitlines()[1:]])
+        self.assertEqual(store.query("SELECT count(*) AS points FROM results"), [{"points": len(rows)}])
+        self.assertEqual(store.status()["points"], 594)
 
 
 if __name__ == "__main__":

@@ -317,6 +317,30 @@ class Views(unittest.TestCase):
         self.assertEqual(set(np.unique(table["device"])), set(range(16)))
         self.assertLess(table["task"].max(), len(timeline.labels))
 
+    def test_every_kind_of_run_has_a_timeline(self):
+        product = {"machine": "tpu_v4", "slice": (4, 4), "gemm": (4096, 4096, 4096), "algorithm": "collective"}
+        reduce = {"machine": "tpu_v4", "collective": "all-reduce", "bytes": "1MiB"}
+        for keywords in (
+            {**product, "engine": "simgrid"},
+            {**product, "engine": "analytic"},
+            {**reduce, "slice": (2, 4), "devices": [0, 2, 4, 6], "mesh": {"x": 2, "y": 2}},
+            {**reduce, "slice": (4, 4), "axis": "row", "pods": 2},
+            {**reduce, "slice": (4, 4), "axis": "row", "fail": "any"},
+            {"machine": "dgx_h100", "slice": (4, 8), "collective": "all-reduce", "axis": "col", "bytes": "1MiB", "algorithm": "in-switch"},
+            {"machine": "tpu_v3", "slice": (2, 2), "mesh": {"p": 8}, "program": "C = A @ B", "shape": {"A": (64, 64), "B": (64, 64)}},
+            {"machine": "tpu_v4", "slice": (4, 4, 4), "mesh": {"row": 16, "col": 4}, "workload": "gpt3-block", "algorithm": "wang"},
+            {"machine": "tpu_v5p", "slice": (2, 2, 1), "mesh": {"fsdp": 4}, "training": "llama3-8b", "pad": True, "batch": 4, "remat": "full", "force": True},
+        ):
+            with self.subTest(**keywords):
+                run = podsim.run(**keywords)
+                timeline = run.timeline()
+                table = timeline.to_numpy()
+                self.assertGreater(len(table), 0)
+                self.assertEqual(table["end_ps"].max(), timeline.makespan_ps)
+                self.assertLess(table["task"].max(), len(timeline.labels))
+                self.assertLess(table["device"].max(), run.devices)
+                self.assertLess(table["unit"].max(), len(podsim.UNITS))
+
     def test_unfolded_and_folded_agree(self):
         folded = podsim.run("tpu_v4", **PRODUCT).timeline()
         whole = self.run_.timeline()
