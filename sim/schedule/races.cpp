@@ -7,6 +7,7 @@
 #include "sim/schedule/box_list.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/text.hpp"
+#include "sim/schedule/touches.hpp"
 
 namespace podsim {
 
@@ -15,34 +16,6 @@ namespace {
 constexpr std::size_t most_races = 100;
 constexpr std::size_t direct_waits = 64;        // a search backwards looks at so many before the question is put off
 constexpr std::size_t most_questions = 1 << 12;  // that are put off together
-
-enum class Side { here, source, target };
-
-/// A region that an operation touches.
-struct Touch {
-  const Region& region;
-  bool write = false;
-  bool elementwise = false;  // a read: results may be made over it, element by element
-  Side side = Side::here;
-};
-
-template <class Visit>
-void for_each_touch(const Op& op, Visit visit) {
-  std::visit(Overloaded{
-                 [&](const Matmul& m) { visit(Touch{m.left}), visit(Touch{m.right}), visit(Touch{m.out, true}); },
-                 [&](const Local& l) {
-                   const int in_place = traits_of(l.kind).in_place;
-                   for (std::size_t r = 0; r < l.reads.size(); ++r) visit(Touch{l.reads[r], false, static_cast<int>(r) < in_place});
-                   for (const Region& region : l.writes) visit(Touch{region, true});
-                 },
-                 [&](const Shift& s) { visit(Touch{s.source, false, false, Side::source}), visit(Touch{s.target, true, false, Side::target}); },
-                 [&](const Send& s) { visit(Touch{s.source, false, false, Side::source}); },
-                 [&](const Recv& r) { visit(Touch{r.target, true, false, Side::target}); },
-                 [](const Collective&) {},
-                 [](const Call&) { assert(false && "calls are inlined before they are proven"); },
-             },
-             op);
-}
 
 class RaceFinder {
  public:

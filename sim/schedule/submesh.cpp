@@ -29,6 +29,12 @@ std::int64_t devices_along(const std::vector<AxisView>& axes) {
   return devices;
 }
 
+std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device) {
+  std::int64_t position = 0;
+  for (const AxisView& axis : axes) position = position * axis.size + mesh.coordinate(device, axis);
+  return position;
+}
+
 Expected<Submesh> submesh_of(const Mesh& mesh, const AxisView& rows, const AxisView& columns, std::optional<DeviceSet> devices) {
   for (const AxisView& view : {rows, columns})
     if (!is_view_of(mesh, view))

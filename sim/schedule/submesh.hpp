@@ -13,6 +13,8 @@ inline constexpr AxisView one_device{0, 1, 1};
 
 /// The number of devices along the axes together.
 std::int64_t devices_along(const std::vector<AxisView>& axes);
+/// The device's position along the axes, first most significant.
+std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device);
 
 /// R x C devices along two views of a mesh: device (r, c) has coordinate r on `rows` and c on `columns`. The remaining coordinates distinguish groups
 /// of R x C devices. All groups within `devices` hold the same data and compute the same result independently. Restrict `devices` to one group and

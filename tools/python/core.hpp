@@ -20,6 +20,7 @@ T value_or_raise(Expected<T> value) {
   return *std::move(value);
 }
 
+void bind_builder(pybind11::module_& module);   // builder.cpp: ScheduleWriter and what it takes, execute()
 void bind_command(pybind11::module_& module);   // command.cpp: call(), options(), usage(); the answers of verbs
 void bind_objects(pybind11::module_& module);   // objects.cpp: Machine, Schedule, Plan
 void bind_sweep(pybind11::module_& module);     // sweep.cpp: Sweep, run_batch(), run_sweep()

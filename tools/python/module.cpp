@@ -23,6 +23,7 @@ PYBIND11_MODULE(_core, module) {
   module.attr("version") = PODSIM_VERSION;
   module.attr("version_and_build") = podsim::version_and_build();
   podsim::python::bind_objects(module);
+  podsim::python::bind_builder(module);
   podsim::python::bind_timeline(module);
   podsim::python::bind_sweep(module);
   podsim::python::bind_command(module);

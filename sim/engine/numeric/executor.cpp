@@ -70,7 +70,7 @@ Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int 
 void Executor::reset(std::uint64_t seed, Filling filling) {
   const bool keep_inputs = filled_ && filled_->seed == seed && filled_->filling == filling;
   filled_ = Filled{seed, filling};
-  const InputMaker inputs{schedule_, seed, filling, hooks_.stop};
+  const InputMaker inputs{schedule_, seed, filling, hooks_.stop, hooks_.inputs};
   pool_.for_each(static_cast<std::size_t>(schedule_.mesh.devices()), [&](std::size_t d, std::size_t) {
     const DeviceId device{d};
     const std::optional<std::size_t> program = storage_.program(device);

@@ -20,10 +20,11 @@ struct Budget {
   Bytes limit;
 };
 
-/// Cancellation and progress of a run. Progress is called from the thread that called run().
+/// Cancellation, progress and given inputs of a run. Progress is called from the thread that called run().
 struct RunHooks {
   Cancellation stop{};
   std::function<void(std::size_t finished, std::size_t activities)> progress{};  // after every round
+  const GivenTensors* inputs = nullptr;                                            // instead of a filling; every input of the schedule
 };
 
 /// Executes a schedule repeatedly in the same memory. Before each order, outputs and scratch are filled with NaN, so that a read of unwritten data

@@ -1,6 +1,7 @@
 #include "sim/engine/numeric/inputs.hpp"
 
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,7 @@
 #include "sim/engine/numeric/bf16.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
 #include "sim/engine/numeric/storage.hpp"
+#include "sim/schedule/submesh.hpp"
 
 namespace podsim {
 namespace {
@@ -163,12 +165,6 @@ ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device)
   return {box_of(buffer.extents, std::span{zero}.first(rank), std::span{in_tensor.length}.first(rank)), in_tensor};
 }
 
-std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device) {
-  std::int64_t position = 0;
-  for (const AxisView& axis : axes) position = position * axis.size + mesh.coordinate(device, axis);
-  return position;
-}
-
 std::int64_t integer_range(const Computes& computes, const Mesh& mesh) {
   if (const auto* reference = std::get_if<ReferenceProgram>(&computes)) return exact_range(*reference, mesh).range;
   if (const auto* collective = std::get_if<Collective>(&computes)) {
@@ -184,12 +180,13 @@ std::int64_t integer_range(const Computes& computes, const Mesh& mesh) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::sqrt(static_cast<double>(exact_integers / longest))));
 }
 
-InputMaker::InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop)
+InputMaker::InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop, const GivenTensors* given)
     : mesh_{lowered.mesh},
       seed_{seed},
       filling_{filling},
       range_{static_cast<std::uint64_t>(integer_range(lowered.computes, lowered.mesh))},
-      stop_{stop} {
+      stop_{stop},
+      given_{given} {
   if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes))
     for (const ReferenceNode& node : program->nodes)
       if (node.kind == ReferenceKind::input && node.below > 0) below_.emplace(node.tensor, node.below);
@@ -214,6 +211,11 @@ std::int64_t InputMaker::below(const Buffer& buffer) const {
 
 void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) const {
   const ShardData data = data_of_shard(mesh_, buffer, device);
+  if (given_ != nullptr) {
+    const auto tensor = given_->find(buffer.tensor);
+    assert(tensor != given_->end());
+    return cut_shard(buffer, data, tensor->second, out);
+  }
   if (!buffer.unpadded.empty()) return fill_data(buffer, data, stream_on(device, buffer), out);
   const Layout layout = in_words(data.in_tensor, buffer.dtype);
   const Elements of{seed_, stream_on(device, buffer), range_, filling_, buffer.dtype, below(buffer)};
@@ -230,6 +232,18 @@ void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) c
       }
     }
     out += count;
+  });
+}
+
+void InputMaker::cut_shard(const Buffer& buffer, const ShardData& data, const std::vector<float>& tensor, float* out) const {
+  std::fill_n(out, words_in(buffer), 0.0F);
+  const bool rounds = carried_in(filling_, buffer.dtype) == DType::bf16;
+  const Layout in_tensor = in_words(data.in_tensor, buffer.dtype), in_buffer = in_words(data.in_buffer, buffer.dtype);
+  for_each_run<2>({&in_tensor, &in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
+    for (std::int64_t i = 0; i < count && !stop_.requested(); ++i) {
+      const float value = tensor[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())];
+      out[at[1].offset() + i * at[1].stride()] = rounds ? round_to_bf16(value) : value;
+    }
   });
 }
 

@@ -2,6 +2,7 @@
 // whole tensor. The parts of complex numbers are words 2 i and 2 i + 1.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,8 +25,6 @@ struct ShardData {
   Layout in_buffer, in_tensor;
 };
 ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device);
-/// The device's position along the axes, first most significant.
-std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes, DeviceId device);
 
 /// The range r of integer inputs. It is the largest r for which all sums that the schedule claims stay exact in float32 (at most 2^24) in any order:
 /// r^2 K <= 2^24 for products over at most K, P r <= 2^24 for sums over P devices, r = 2^24 for collectives that only move data, exact_range() for a
@@ -36,14 +35,18 @@ std::int64_t position_along(const Mesh& mesh, const std::vector<AxisView>& axes,
 /// Inputs are never zero, so a lost or doubled contribution always changes its sum. Two inputs are equal by chance in 1 of 2r cases.
 std::int64_t integer_range(const Computes& computes, const Mesh& mesh = {});
 
-/// Makes the inputs of a schedule.
+/// Whole tensors by name, without padding: words (storage.hpp), row-major.
+using GivenTensors = std::map<std::string, std::vector<float>, std::less<>>;
+
+/// Makes the inputs of a schedule, or cuts them out of given tensors.
 ///
 /// If the schedule computes a collective whose input is replicated along the collective's axes, wholly or in part, its devices still get different
 /// values: the definition of a collective holds for any values.
 class InputMaker {
  public:
-  /// The schedule must be well-shaped and outlive this object. If cancelled, the functions return early and leave elements unfilled.
-  InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop = {});
+  /// The schedule must be well-shaped and outlive this object, as `given` must, which has every input or is null. If cancelled, the functions return early
+  /// and leave elements unfilled.
+  InputMaker(const Schedule& lowered, std::uint64_t seed, Filling filling, Cancellation stop = {}, const GivenTensors* given = nullptr);
 
   /// The device's shard of an input, in the dtype given by carried_in().
   void fill_shard(const Buffer& buffer, DeviceId device, float* out) const;
@@ -56,6 +59,7 @@ class InputMaker {
 
  private:
   [[nodiscard]] std::int64_t below(const Buffer& buffer) const;
+  void cut_shard(const Buffer& buffer, const ShardData& data, const std::vector<float>& tensor, float* out) const;
   /// The shard of a padded tensor.
   void fill_data(const Buffer& buffer, const ShardData& data, std::uint64_t stream, float* out) const;
   [[nodiscard]] std::uint64_t stream_on(DeviceId device, const Buffer& buffer) const;
@@ -68,6 +72,7 @@ class InputMaker {
   const std::string* tensor_ = nullptr;  // the tensor of that input
   std::map<std::string, std::int64_t> below_;  // of tensors of whole numbers below a bound: ReferenceNode::below
   Cancellation stop_;
+  const GivenTensors* given_;
 };
 
 }  // namespace podsim

@@ -14,6 +14,7 @@
 #include "sim/engine/numeric/reference_contents.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
 #include "sim/engine/numeric/storage.hpp"
+#include "sim/schedule/submesh.hpp"
 #include "sim/schedule/validate.hpp"
 
 namespace podsim {

@@ -15,6 +15,7 @@
 #include "sim/engine/numeric/reference_training.hpp"
 #include "sim/engine/numeric/reference_transformer.hpp"
 #include "sim/engine/numeric/storage.hpp"
+#include "sim/schedule/submesh.hpp"
 
 namespace podsim {
 namespace {

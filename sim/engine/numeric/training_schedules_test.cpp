@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "sim/engine/numeric/check.hpp"
+#include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/engine/numeric/test_training.hpp"
 
 namespace podsim {

@@ -21,10 +21,13 @@ except ImportError as _error:  # built for another Python
 
 from ._api import (calibrate, check, compare, diff, machine, run, schedule, show_hlo, show_machine, show_mesh, show_pipeline, show_plan, show_program,
                    show_sharding, show_topology, show_training, tune, validate)
+from ._builder import Builder
 from ._errors import DataError, HostError, InputError, InternalError, Interrupted
+from ._execute import execute
 from ._help import describe_verbs as _describe_verbs
 from ._help import help
 from ._objects import Machine, Plan, Schedule
+from ._regions import block
 from ._results import UNITS, Calibration, Check, Comparison, InterruptedRun, Result, Run, Timeline, TrainingTuning, TunedPlan, Tuning
 from ._sweep import Store, merge, sweep, sweep_text
 
@@ -32,7 +35,7 @@ __version__ = _core.version
 version_and_build = _core.version_and_build  # as `podsim --version` tells it
 _describe_verbs(globals())
 
-__all__ = ["UNITS", "Calibration", "Check", "Comparison", "DataError", "HostError", "InputError", "InternalError", "Interrupted", "InterruptedRun", "Machine", "Plan",
-           "Result", "Run", "Schedule", "Store", "Timeline", "TrainingTuning", "TunedPlan", "Tuning", "calibrate", "check", "compare", "diff", "help", "machine", "merge", "run",
-           "schedule", "show_hlo", "show_machine", "show_mesh", "show_pipeline", "show_plan", "show_program", "show_sharding", "show_topology", "show_training",
-           "sweep", "sweep_text", "tune", "validate"]
+__all__ = ["UNITS", "Builder", "Calibration", "Check", "Comparison", "DataError", "HostError", "InputError", "InternalError", "Interrupted", "InterruptedRun",
+           "Machine", "Plan", "Result", "Run", "Schedule", "Store", "Timeline", "TrainingTuning", "TunedPlan", "Tuning", "block", "calibrate", "check",
+           "compare", "diff", "execute", "help", "machine", "merge", "run", "schedule", "show_hlo", "show_machine", "show_mesh", "show_pipeline", "show_plan",
+           "show_program", "show_sharding", "show_topology", "show_training", "sweep", "sweep_text", "tune", "validate"]
