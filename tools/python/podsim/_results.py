@@ -220,7 +220,7 @@ class Timeline:
         return timeline_svg(self)
 
     def _repr_html_(self) -> str:  # nbconvert strips SVG of its shapes, except within HTML
-        return self._repr_svg_() + _pre(repr(self))
+        return self._repr_svg_() or _pre(repr(self))
 
 
 def _distinct(labels: List[str]) -> List[str]:
@@ -345,20 +345,3 @@ class Calibration(Result):
     @property
     def machine(self) -> Optional[Machine]:
         return self._machine
-
-
-class Drawing:
-    """A picture: ``svg`` is its text. Shows itself in notebooks."""
-
-    def __init__(self, svg: str):
-        self.svg = svg
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def _repr_html_(self) -> str:
-        return self.svg
-
-    def save(self, path: Any) -> None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.svg)

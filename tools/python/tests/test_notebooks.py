@@ -51,7 +51,8 @@ class Executed(unittest.TestCase):
         kernel.mkdir(parents=True)
         package = pathlib.Path(podsim.__file__).parent.parent
         (kernel / "kernel.json").write_text(json.dumps({
-            "argv": [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "podsim's Python", "language": "python",
+            "argv": [sys.executable, "-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            "display_name": "podsim's Python", "language": "python",
             "env": {"PYTHONPATH": str(package), "PYDEVD_DISABLE_FILE_VALIDATION": "1", "IPYTHONDIR": cls.folder.name}}), encoding="utf-8")
         cls.before = os.environ.get("JUPYTER_PATH")
         os.environ["JUPYTER_PATH"] = cls.folder.name
