@@ -214,7 +214,12 @@ def schedule(subject: _What = None, /, *, progress: Progress = None, **keywords:
 
 
 class SvgResult(Result):
-    """A result with a drawing."""
+    """A result with a drawing. Pickled it keeps what was asked, and draws again."""
+
+    _asked: Any = None
+
+    def __reduce__(self) -> Any:
+        return (*super().__reduce__(), {"_asked": self._asked})
 
     _asked: Tuple[Tuple[str, ...], Mapping[str, Any]]  # the command and its keywords
 

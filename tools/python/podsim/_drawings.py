@@ -9,6 +9,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from ._results import UNITS
+
 # Of Okabe and Ito: the colour-blind can tell them apart. They stand on a card of their own, which is light on a dark page too.
 BLUE, SKY, GREEN, YELLOW, ORANGE, VERMILLION, PURPLE = "#0072b2", "#56b4e9", "#009e73", "#f0e442", "#e69f00", "#d55e00", "#cc79a7"
 BLACK, GREY, PALE, PAPER, INK, QUIET = "#000000", "#9a9a9a", "#e4e4e4", "#ffffff", "#1a1a1a", "#595959"
@@ -29,8 +31,8 @@ class Card:
     """A picture on a light card."""
 
     def __init__(self, width: float, height: float, title: str):
-        self._root = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}",
-                                                 "role": "img", "font-family": _FONT, "font-size": str(_TEXT), "style": "max-width: 100%; height: auto"})
+        size = {"viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}", "style": "max-width: 100%; height: auto"}
+        self._root = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img", "font-family": _FONT, "font-size": str(_TEXT)})
         self._add("title", _text=title)
         self._add("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=6, fill=PAPER, stroke=PALE)
 
@@ -120,9 +122,10 @@ def split_parts(result: Dict[str, Any]) -> List[Part]:
     """
     split = result.get("split")
     if split:
-        colours = {"compute_s": BLUE, "recompute_s": SKY, "optimizer_s": PURPLE, "copies_s": GREEN, "bubble_s": PALE, "launch_s": "#003f66", "waiting_s": GREY}
+        colours = {"compute_s": BLUE, "recompute_s": SKY, "optimizer_s": PURPLE, "copies_s": GREEN, "bubble_s": PALE, "launch_s": "#003f66",
+                   "waiting_s": GREY}
         parts = [Part(key[:-2], split[key], colour) for key, colour in colours.items() if split[key] > 0]
-        exposed = _coloured({f"{axis}": seconds for axis, seconds in split["exposed_s"].items()}, {}, (VERMILLION, ORANGE, YELLOW, *_OTHER_EXPOSED), ", exposed")
+        exposed = _coloured(split["exposed_s"], {}, (VERMILLION, ORANGE, YELLOW, *_OTHER_EXPOSED), ", exposed")
         return parts[:1] + exposed + parts[1:]
     busy: Dict[str, float] = {}
     exposed_by: Dict[str, float] = {}
@@ -167,7 +170,8 @@ def _legend(card: Card, x: float, y: float, rows: List[List[int]], texts: Sequen
 
 
 def split_svg(run: Any) -> str:
-    """A run's time as a bar, with a legend in times and shares; for each axis of the mesh, how long it has transfers and how long the core waits only for it."""
+    """A run's time as a bar, with a legend in times and shares. Below, for each axis of the mesh, how long it has transfers, and how much of that is exposed:
+    the axes overlap, so that these do not sum to anything."""
     result = run.to_dict()
     makespan = result["makespan_s"]
     parts = _few(split_parts(result))
@@ -216,8 +220,8 @@ class Box(NamedTuple):
 
 
 _STEP = re.compile(r"( s\d+| [+-]\d+| launch|\s*\d+)+$")
-_KIND_COLOURS = {**_COMPUTE, **_EXPOSED, "cut": GREEN, "gather": VERMILLION, "sum": ORANGE, "reduce": YELLOW, "broadcast": ORANGE, "pass": "#8c5273", "launch": GREY,
-                 "others": BLACK}
+_KIND_COLOURS = {**_COMPUTE, **_EXPOSED, "cut": GREEN, "gather": VERMILLION, "sum": ORANGE, "reduce": YELLOW, "broadcast": ORANGE, "pass": "#8c5273",
+                 "launch": GREY, "others": BLACK}
 _SPARE = (SKY, PURPLE, "#8a3d00", "#003f66", "#7fcfb5", "#f6cf7f", "#f2a679")
 
 
@@ -259,7 +263,8 @@ def _shades(names: Sequence[str]) -> List[str]:
 
 
 def merged(start: np.ndarray, end: np.ndarray, kind: np.ndarray, gap: float) -> List[Box]:
-    """Boxes that cover the instances. Those that are at least ``gap`` picoseconds long have one each; shorter ones of a kind share one where they are nearer than that."""
+    """Boxes that cover the instances. Those that are at least ``gap`` picoseconds long have one each; shorter ones of a kind share one where they are nearer
+    than that."""
     boxes: List[Box] = []
     for one in np.unique(kind):
         at = np.flatnonzero(kind == one)
@@ -276,16 +281,16 @@ def merged(start: np.ndarray, end: np.ndarray, kind: np.ndarray, gap: float) -> 
     return sorted(boxes)
 
 
-def rows_of(boxes: Sequence[Box]) -> List[int]:
-    """The row of each box, so that boxes at one time stand under each other; if that takes too many rows, the last ones overlap."""
+def rows_of(boxes: Sequence[Box], most: int = _MOST_ROWS) -> List[int]:
+    """The row of each box, so that boxes at one time stand under each other; if that takes more rows than ``most``, the last ones overlap."""
     ends: List[int] = []
     rows = []
     for box in boxes:
         row = next((row for row, end in enumerate(ends) if end <= box.start), len(ends))
-        if row == len(ends) and row < _MOST_ROWS:
+        if row == len(ends) and row < most:
             ends.append(box.end)
         else:
-            row = min(row, _MOST_ROWS - 1)
+            row = min(row, most - 1)
             ends[row] = max(ends[row], box.end)
         rows.append(row)
     return rows
@@ -307,18 +312,19 @@ class Lane(NamedTuple):
 
 
 def lanes_of(timeline: Any, pixels: float) -> Tuple[List[Lane], List[str], List[str]]:
-    """The lanes of a few devices; the names and the colours of the kinds. What is shorter than a pixel is merged, and more than that where there are too many boxes."""
+    """The lanes of a few devices; the names and the colours of the kinds. What is shorter than a pixel is merged; if there are too many boxes, more is."""
     names, kind_of_task = _kinds(timeline.labels)
     found = []
     for device in _devices(timeline):
         own = np.flatnonzero(timeline.device == device)
-        for unit in range(3):
+        for unit in range(len(UNITS)):
             at = own[timeline.unit[own] == unit]
             if len(at):
                 found.append((device, unit, at, timeline.start_ps[at], timeline.end_ps[at], kind_of_task[timeline.task[at]]))
     gap = timeline.makespan_ps / pixels
     while True:
-        lanes = [Lane(device, unit, [box._replace(first=int(at[box.first])) for box in merged(start, end, kind, gap)]) for device, unit, at, start, end, kind in found]
+        lanes = [Lane(device, unit, [box._replace(first=int(at[box.first])) for box in merged(start, end, kind, gap)])
+                 for device, unit, at, start, end, kind in found]
         if sum(len(lane.boxes) for lane in lanes) <= _MOST_BOXES:
             return lanes, names, _shades(names)
         gap *= 2
@@ -332,12 +338,13 @@ def timeline_svg(timeline: Any) -> str:
     left = 128
     wide = _WIDTH - left - _MARGIN
     lanes, names, colours = lanes_of(timeline, wide)
-    placed = [rows_of(lane.boxes) for lane in lanes]
+    placed = [rows_of(lane.boxes, 1 if UNITS[lane.unit] == "core" else _MOST_ROWS) for lane in lanes]  # only merged boxes of a core overlap
     shown = sorted({box.kind for lane in lanes for box in lane.boxes})
     texts = [shortened(names[kind], 40) for kind in shown]
     legend = _legend_rows(texts, _WIDTH - 2 * _MARGIN)
     heights = [4 + (18 if max(rows) == 0 else 9 * (max(rows) + 1)) for rows in placed]
-    heights = [height + (14 if len({lane.unit for lane in lanes if lane.device == here.device}) == 1 else 0) for here, height in zip(lanes, heights)]
+    units = Counter(lane.device for lane in lanes)
+    heights = [height + (14 if units[lane.device] == 1 else 0) for lane, height in zip(lanes, heights)]  # room for two lines of text
     breaks = sum(1 for before, after in zip(lanes, lanes[1:]) if before.device != after.device)
     top = 34 + 19 * len(legend)
     bottom = top + sum(heights) + 10 * breaks
@@ -365,8 +372,9 @@ def timeline_svg(timeline: Any) -> str:
         for box, row in zip(lane.boxes, rows):
             label = timeline.labels[timeline.task[box.first]]
             what = label if box.count == 1 else f"{box.count} of {names[box.kind]}"
+            hint = f"{what}: {time_text(box.start * 1e-12)} to {time_text(box.end * 1e-12)}"
             width = wide * (box.end - box.start) / makespan
-            card.box(left + wide * box.start / makespan, y + each * row, width - 0.6 if width > 3 else max(width, 0.5), each - (1 if each < 18 else 0), colours[box.kind],
-                     f"{what}: {time_text(box.start * 1e-12)} to {time_text(box.end * 1e-12)}")
+            width = width - 0.6 if width > 3 else max(width, 0.5)  # neighbours stay apart, and nothing vanishes
+            card.box(left + wide * box.start / makespan, y + each * row, width, each - (1 if each < 18 else 0), colours[box.kind], hint)
         y += height
     return card.svg()

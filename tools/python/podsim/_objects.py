@@ -11,7 +11,8 @@ from ._words import name_or_path, overrides, text_only
 
 
 def _pre(text: str) -> str:
-    return f"<pre>{html.escape(text)}</pre>"
+    """In a notebook; wide tables scroll, as wrapped ones cannot be read."""
+    return f'<pre style="white-space: pre; overflow-x: auto">{html.escape(text)}</pre>'
 
 
 class Machine:

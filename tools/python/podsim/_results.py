@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import html
 import json
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy as np
 
 from . import _core
-from ._objects import Machine, Plan
+from ._objects import Machine, Plan, _pre
 
 
 class Result:
@@ -59,7 +58,7 @@ class Result:
         return f"<podsim.{type(self).__name__}>\n{self.table()}"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.table())}</pre>"
+        return _pre(self.table())
 
     def _frozen(self) -> Any:
         return (self.json(), self.table())
@@ -220,6 +219,9 @@ class Timeline:
 
         return timeline_svg(self)
 
+    def _repr_html_(self) -> str:  # nbconvert strips SVG of its shapes, except within HTML
+        return self._repr_svg_() or _pre(repr(self))
+
 
 def _distinct(labels: List[str]) -> List[str]:
     """Labels with numbers where a program has one twice: a category each."""
@@ -343,17 +345,3 @@ class Calibration(Result):
     @property
     def machine(self) -> Optional[Machine]:
         return self._machine
-
-
-class Drawing:
-    """A picture: ``svg`` is its text. Shows itself in notebooks."""
-
-    def __init__(self, svg: str):
-        self.svg = svg
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def save(self, path: Any) -> None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.svg)

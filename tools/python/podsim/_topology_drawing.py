@@ -66,7 +66,7 @@ def _torus_places(places: List[Tuple[int, ...]], step: float) -> Optional[_Place
 
 
 def _switched_places(graph: Graph) -> _Places:
-    """Chips in a line, each switch above those that it joins; switches that join chips of several others' below, and the next level under them."""
+    """Chips in a line; above each the first switch that joins it, and above those the switches that join switches alone. Other switches stand below."""
     chips = [node for node, switch in enumerate(graph.switches) if not switch]
     step = 30.0
     x: Dict[int, float] = {}
@@ -83,27 +83,22 @@ def _switched_places(graph: Graph) -> _Places:
         x[chip] = at_x
         at_x += step
     level = {chip: 0 for chip in chips}
-    local = set(home.values())
     for switch in blocks:
-        level[switch] = -1 if switch in local else 1
-    for _ in blocks:  # a switch that joins switches only stands beyond them
-        for switch in blocks:
-            if joined[switch] and all(graph.switches[other] for other in joined[switch]):
-                level[switch] = max([level[switch]] + [level[other] + 1 for other in joined[switch] if other < switch and level[other] > 0])
+        joins_chips = any(not graph.switches[other] for other in joined[switch])
+        level[switch] = -2 if not joins_chips else -1 if switch in home.values() else 1
     width = at_x
     for one in sorted(set(level.values()) - {0}):
         row = [switch for switch in blocks if level[switch] == one]
-        wanted = {switch: sum(x[other] for other in joined[switch] if other in x) / max(1, sum(other in x for other in joined[switch])) for switch in row}
-        if one > 0:
-            wanted = {switch: width * (position + 0.5) / len(row) for position, switch in enumerate(row)}
-        x.update(wanted)
+        for position, switch in enumerate(row):
+            below = [x[chip] for chip in joined[switch] if not graph.switches[chip]]
+            x[switch] = sum(below) / len(below) if one == -1 else width * (position + 0.5) / len(row)
     top = min(level.values())
     return _Places([(x[node], 34 + (level[node] - top) * 92) for node in range(len(graph.labels))], width, 68 + (max(level.values()) - top) * 92)
 
 
 def topology_svg(dot: str, title: str) -> str:
-    """Chips as circles, switches as boxes, cables as lines, those of another rate in other colours; a cable around the end of a dimension is an arc. Nothing where the slice
-    is too large to be seen."""
+    """Chips as circles, switches as boxes, cables as lines, those of another rate in other colours; a cable around the end of a dimension is an arc.
+    Nothing where the slice is too large to be seen."""
     graph = graph_of(dot)
     chips = graph.switches.count(False)
     switched = any(graph.switches)
@@ -132,7 +127,8 @@ def topology_svg(dot: str, title: str) -> str:
             card.line(x1, y1, x2, y2, colour, 1 if switched else 1.6, hint)
         else:  # beside what lies between
             bend = 0.84 * step
-            card.path(f"M{x1:.1f},{y1:.1f} Q{(x1 + x2) / 2 - bend * (y1 != y2):.1f},{(y1 + y2) / 2 - bend * (x1 != x2):.1f} {x2:.1f},{y2:.1f}", colour, 1.2, hint)
+            x, y = (x1 + x2) / 2 - bend * (y1 != y2), (y1 + y2) / 2 - bend * (x1 != x2)
+            card.path(f"M{x1:.1f},{y1:.1f} Q{x:.1f},{y:.1f} {x2:.1f},{y2:.1f}", colour, 1.2, hint)
     for a, b in _missing(graph, coordinates) if coordinates else []:
         card.line(*at[a], *at[b], VERMILLION, 1.6, f"no cable between {_name(graph, a)} and {_name(graph, b)}", dashes="3 3")
     for node, (x, y) in enumerate(at):
@@ -143,7 +139,8 @@ def topology_svg(dot: str, title: str) -> str:
             card.text(x, y + 4, lines[0], "middle")
             continue
         roomy = step >= 50 and not switched
-        card.circle(x, y, 20 if detailed and roomy else 15 if roomy else 7 if not switched else 12, _FILLS[_group(graph.labels[node]) % len(_FILLS)], BLUE, "\n".join(lines))
+        radius = 12 if switched else 7 if not roomy else 20 if detailed else 15
+        card.circle(x, y, radius, _FILLS[_group(graph.labels[node]) % len(_FILLS)], BLUE, "\n".join(lines))
         if detailed and roomy:
             card.text(x, y + 4, ",".join(line.split(":")[0] for line in lines[1:]) or "-", "middle", bold=True)
         elif roomy:
@@ -176,9 +173,11 @@ def _notes(graph: Graph, coordinates: Optional[List[Tuple[int, ...]]]) -> List[s
     if not coordinates:
         return []
     between = sum(coordinates[a][:-2] != coordinates[b][:-2] for a, b, _ in graph.cables)
-    missing = _missing(graph, coordinates)
-    return ([f"not drawn: {_cables(between)} between planes"] if between else []) + (
-        ["no cable: " + ", ".join(f"{_name(graph, a)} to {_name(graph, b)}" for a, b in missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")] if missing else [])
+    missing = [f"{_name(graph, a)} to {_name(graph, b)}" for a, b in _missing(graph, coordinates)]
+    notes = [f"not drawn: {_cables(between)} between planes"] if between else []
+    if missing:
+        notes.append("no cable: " + ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""))
+    return notes
 
 
 def _cables(count: int) -> str:

@@ -127,18 +127,21 @@ class TimelineChart(unittest.TestCase):
         self.assertLess(len(list(parsed(svg).iter(SVG + "rect"))), 5000)
 
     def test_an_instance_without_duration_is_seen(self):
-        boxes = [box for box in parsed(timeline_svg(Instances([5, 0], [5, 9], [0, 0], [0, 1], [0, 2], ["sync", "send"]))).iter(SVG + "rect") if box.find(SVG + "title") is not None]
-        self.assertTrue(any(box.find(SVG + "title").text.startswith("sync") and float(box.get("width")) >= 0.5 for box in boxes))
+        svg = timeline_svg(Instances([5, 0], [5, 9], [0, 0], [0, 1], [0, 2], ["sync", "send"]))
+        widths = [float(box.get("width")) for box in parsed(svg).iter(SVG + "rect") if (box.findtext(SVG + "title") or "").startswith("sync")]
+        self.assertTrue(widths and min(widths) >= 0.5)
 
 
 class Topology(unittest.TestCase):
     def test_every_cable_is_drawn_or_counted(self):
-        for arguments in (dict(machine="tpu_v4", slice="4x2"), dict(machine="dgx_h100", slice="2x8"), dict(machine="tpu_v5e", slice="8x8", fail="3.3-3.4"),
-                          dict(machine="tpu_v4", slice="4x4x4"), dict(machine="tpu_v4", slice="4x4x8", topology="twisted")):
+        for arguments in (dict(machine="tpu_v4", slice="4x2"), dict(machine="dgx_h100", slice="2x8"),
+                          dict(machine="tpu_v5e", slice="8x8", fail="3.3-3.4"), dict(machine="tpu_v4", slice="4x4x4"),
+                          dict(machine="tpu_v4", slice="4x4", topology="fat-tree:4:2"), dict(machine="tpu_v4", slice="4x4x8", topology="twisted")):
             with self.subTest(str(arguments)):
                 result = podsim.show_topology(**arguments)
                 root = parsed(result.svg())
-                drawn = [element for kind in ("line", "path") for element in root.iter(SVG + kind) if (element.findtext(SVG + "title") or "").endswith("each way")]
+                lines = [*root.iter(SVG + "line"), *root.iter(SVG + "path")]
+                drawn = [line for line in lines if (line.findtext(SVG + "title") or "").endswith("each way")]
                 hidden = sum(int(count) for text in texts(result.svg()) for count in re.findall(r"not drawn: (\d+) cable", text))
                 self.assertEqual(2 * (len(drawn) + hidden), result.links)
                 self.assertEqual(len(list(root.iter(SVG + "circle"))), result.chips)
@@ -157,7 +160,7 @@ class Topology(unittest.TestCase):
     def test_what_is_too_large_shows_its_table_alone(self):
         result = podsim.show_topology("tpu_v4", slice="16x16x16")
         self.assertIsNone(result._repr_svg_())
-        self.assertIn("<pre>", result._repr_html_())
+        self.assertIn("<pre ", result._repr_html_())
         self.assertIsNone(podsim.show_topology("tpu_v4", slice="4x4x1", devices=True)._repr_svg_())
 
     def test_names_are_escaped(self):
@@ -178,12 +181,22 @@ class Notebook(unittest.TestCase):
     def test_a_run_shows_both_drawings_and_its_table(self):
         html = RUNS["meshslice"]()._repr_html_()
         self.assertEqual(html.count("<svg"), 2)
-        self.assertIn("<pre>", html)
+        self.assertIn("<pre ", html)
 
     def test_a_pickled_run_shows_its_table(self):
         import pickle
 
         self.assertNotIn("<svg", pickle.loads(pickle.dumps(RUNS["meshslice"]()))._repr_html_())
+
+    def test_a_pickled_topology_is_drawn_again(self):
+        import pickle
+
+        for result in (podsim.show_topology("tpu_v4", slice="4x2"), podsim.show_sharding(array=(16, 16), mesh={"x": 4, "y": 2}, spec="x,y")):
+            self.assertEqual(pickle.loads(pickle.dumps(result)).svg(), result.svg())
+
+    def test_a_timeline_is_html_too_as_nbconvert_strips_svg(self):
+        html = RUNS["meshslice"]().timeline()._repr_html_()
+        self.assertIn("<rect", html)
 
     def test_equal_runs_have_equal_drawings(self):
         first, second = RUNS["cannon, which waits"](), RUNS["cannon, which waits"]()
