@@ -221,11 +221,6 @@ class SvgResult(Result):
     def __reduce__(self) -> Any:
         return (*super().__reduce__(), {"_asked": self._asked})
 
-    _asked: Tuple[Tuple[str, ...], Mapping[str, Any]]  # the command and its keywords
-
-    def __reduce__(self) -> Any:
-        return (*super().__reduce__(), {"_asked": self._asked})
-
     def _repr_svg_(self) -> Optional[str]:
         return self.svg() or None
 
