@@ -21,7 +21,7 @@ PRODUCT = {"machine": "tpu_v4", "slice": (4, 4), "gemm": (1024, 1024, 1024), "al
 GATHER = {"machine": "tpu_v4", "slice": (4, 4), "collective": "all-gather", "axis": "row", "bytes": "1MiB"}
 SPEC = {"machine": "tpu_v4", "slice": "4x4", "collective": "all-gather", "axis": "row", "bytes": "1KiB"}
 # 17 million task instances: some seconds, if nobody ends it.
-LONG = {"machine": "tpu_v4", "slice": (64, 64), "gemm": (524288, 65536, 65536), "algorithm": "meshslice", "slice_count": 16, "fold": "off", "force": True}
+LONG = {"machine": "tpu_v4", "slice": (64, 64), "gemm": (524288, 65536, 65536), "algorithm": "meshslice", "slice_count": 64, "fold": "off", "force": True}
 
 # Of messages for people who write Python.
 OF_A_COMMAND_LINE = re.compile(r"(?<![\w\"'-])--[a-z]|`|podsim: error|equal sign|incompatible function arguments")

@@ -133,7 +133,7 @@ class ReadmeInPython(unittest.TestCase):
                 result = getattr(podsim, verb)(**keywords)
                 self.assertEqual(*(TOLD_TIMES.sub("", text) for text in (result.table(), printed)))
                 self.assertEqual(repr(result), f"<podsim.{type(result).__name__}>\n{result.table()}")
-                self.assertIn("<pre>", result._repr_html_())
+                self.assertRegex(result._repr_html_(), "<pre|<svg")
 
     def test_observations_alone_are_csv(self):
         printed = subprocess.run([PODSIM, *shlex.split(OBSERVATIONS)[1:]], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -49,7 +49,7 @@ class Shards(unittest.TestCase):
                 podsim.sweep(SPEC, store=self.path("never.sqlite"), shard=shard)
             self.assertIn(f"shard: {message}", str(raised.exception))
         for shard in (3, (3, 8), 0.375):
-            with self.assertRaisesRegex(TypeError, 'shard takes "I/N"'):
+            with self.assertRaisesRegex(TypeError, 'shard takes a text'):
                 podsim.sweep(SPEC, store=self.path("never.sqlite"), shard=shard)
         self.assertFalse(os.path.exists(self.path("never.sqlite")))
         first = self.shard(1, 2)
@@ -59,7 +59,7 @@ class Shards(unittest.TestCase):
     def test_parts_that_do_not_go_together_are_named(self):
         first, second, store = self.shard(1, 2), self.shard(2, 2), self.path("never.sqlite")
         self.refused(TypeError, "parts takes a list of files", first, store=store)
-        self.refused(podsim.InputError, "parts: expected at least one store, found none", [], store=store)
+        self.refused(podsim.InputError, "parts: expected the stores of shards, found none", [], store=store)
         self.refused(podsim.InputError, "is given twice", [first, second, first], store=store)
         self.refused(podsim.InputError, "expected a file of its own", [first, second], store=second)
         self.refused(podsim.InputError, f"{self.path('none.sqlite')}: cannot open the file", [first, self.path("none.sqlite")], store=store)

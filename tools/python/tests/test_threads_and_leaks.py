@@ -170,7 +170,7 @@ heard = []
 signal.signal(signal.SIGUSR1, lambda *_: heard.append("USR1"))
 signal.signal(signal.SIGINT, lambda *_: heard.append("INT"))
 print("begun", flush=True)
-run = podsim.run(**{dict(LONG, slice_count=8)!r})
+run = podsim.run(**{dict(LONG, slice_count=32)!r})
 print(heard, run.makespan_s > 0)
 """,
             signals=(signal.SIGUSR1, signal.SIGINT),
