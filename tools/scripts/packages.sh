@@ -32,7 +32,7 @@ test_packages=(
   parallel                             # launches sweeps in shards
   slurmctld slurmd slurm-client munge  # so does Slurm, of which the test starts a cluster of its own: 3.3 MB
   "${package_packages[@]}"             # the package is tested
-  # Clusters, notebooks and tables of the Python module: 94 packages with what they need, 25 MB to download, 118 MB installed.
+  # Clusters, notebooks and tables of the Python module: 96 packages with what they need, 25 MB to download, 119 MB installed.
   python3-distributed python3-nbclient python3-nbconvert python3-ipykernel python3-pandas
 )
 # Fuzzing is libFuzzer's, which comes with clang.
