@@ -3,10 +3,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <string>
+
 #include "tools/python/core.hpp"
 #include "tools/python/stoppable_work.hpp"
 #include "tools/sweep/batch.hpp"
 #include "tools/sweep/sweep_check.hpp"
+#include "tools/sweep/sweep_file.hpp"
 
 namespace py = pybind11;
 
@@ -97,6 +100,8 @@ void bind_sweep(py::module_& module) {
       .def("close", [](BatchedSweep& sweep) {
         if (auto ok = sweep.close(); !ok) raise(ok.error());
       });
+  module.def(
+      "form_in_sweep", [](const std::string& field) { return std::string{form_in_file(field)}; }, "text, number or flag; empty: sweeps have no such field");
   module.def("run_batch", &run_batch_of, "results of a batch, and whether it was stopped");
   module.def("run_sweep", &run_sweep_of, "counts of a sweep, and whether it was stopped");
 }

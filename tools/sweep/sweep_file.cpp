@@ -108,6 +108,13 @@ const SweepAxis* SweepBlock::axis(std::string_view field) const {
   return found == axes.end() ? nullptr : &*found;
 }
 
+std::string_view form_in_file(const std::string& field) {
+  const auto* const found = proto::Scenario::descriptor()->FindFieldByName(field);
+  if (found == nullptr) return {};
+  using Type = google::protobuf::FieldDescriptor;
+  return found->cpp_type() == Type::CPPTYPE_BOOL ? "flag" : found->cpp_type() == Type::CPPTYPE_STRING ? "text" : "number";
+}
+
 bool ask_the_same(const std::string& text, const std::string& other) {
   if (text == other) return true;
   class Silent : public google::protobuf::io::ErrorCollector {

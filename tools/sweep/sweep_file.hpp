@@ -35,6 +35,9 @@ struct SweepBlock {
   friend bool operator==(const SweepBlock&, const SweepBlock&) = default;
 };
 
+/// What a field of a sweep file takes: "text" (in quotes), "number" or "flag" (true, false); empty: there is no such field.
+std::string_view form_in_file(const std::string& field);
+
 /// Whether two sweep files that can be read ask the same: comments, spaces and quotes apart.
 bool ask_the_same(const std::string& text, const std::string& other);
 

@@ -245,8 +245,12 @@ class Builder:
         return self._task("matmul", _core.Matmul(*operands, *splits, bool(transpose_left), bool(transpose_right), bool(accumulate)), when)
 
     def shift(self, axis: str, by: Union[int, Index], source: Place, target: Place, *, add: bool = False, **when: Any) -> Task:
-        """Each device sends ``source`` to the device ``by`` further along the axis, which receives it into its ``target``, or adds it there."""
-        op = _core.Shift(self._axis(axis), Index._of(by, "by")._affine(), self._region(source, "source"), self._region(target, "target"), bool(add))
+        """Each device sends ``source`` to the device ``by`` further along the axis, which receives it into its ``target``, or adds it there. Where an index makes
+        ``by`` 0 or a multiple of the axis, a device moves nothing. Every shift pays the launch of a permute (``software.launch[permute]``)."""
+        along = self._axis(axis)
+        if not isinstance(by, Index) and whole_number(by, "by") % along.size == 0:
+            raise InputError(f"a shift by {by} on {axis}={along.size} moves nothing; copy() and place() copy within a device", argument="by")
+        op = _core.Shift(along, Index._of(by, "by")._affine(), self._region(source, "source"), self._region(target, "target"), bool(add))
         return self._task("shift", op, when)
 
     def send(self, source: Place, to: Mapping[str, Union[int, Index]], *, channel: int = 0, **when: Any) -> Task:

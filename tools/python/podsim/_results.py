@@ -46,6 +46,15 @@ class Result:
     def __getitem__(self, key: Any) -> Any:
         return self._dict[key]
 
+    def keys(self) -> Any:
+        return self._dict.keys()
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._dict
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._dict)
+
     def __dir__(self) -> List[str]:
         return [*super().__dir__(), *(self._dict if isinstance(self._dict, dict) else ())]
 
@@ -275,7 +284,9 @@ class TunedPlan:
         return self._tuning.to_dict()["plans"][self._position]
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name in self._dict:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._dict:
             return self._dict[name]
         raise AttributeError(f"TunedPlan has no {name!r}; it has {', '.join(self._dict)}")
 

@@ -12,7 +12,7 @@ from ._api import Progress, _call
 from ._cluster import check_client, deal_out
 from ._errors import HostError, InputError, Interrupted
 from ._objects import Machine, Plan, Schedule
-from ._words import Option, _texts, check_keywords, check_progress, name_or_path, options, shown, text_only
+from ._words import Option, _is_several, _texts, check_keywords, check_progress, name_or_path, options, shown, text_only
 
 Spec = Union[str, os.PathLike, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 
@@ -21,21 +21,44 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=True) if text.isascii() else '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
-def _values(option: Option, value: Any) -> List[str]:
+_SEVERAL_AT_ONCE = {"axis", "devices", "fail", "degrade", "straggler", "trip_count", "branch", "custom_call", "shape", "shard", "out", "replicate"}
+
+
+def _is_one(option: Option, value: tuple) -> bool:
+    """Whether a tuple is one value of a field, of several parts, and not several values."""
+    return option.name in _SEVERAL_AT_ONCE or (len(value) > 0 and option.name in ("gemm", "slice") and not isinstance(value[0], (str, tuple, list)))
+
+
+def _value(option: Option, form: str, value: Any) -> str:
+    """One value as a file has it."""
+    wrong = TypeError(f"{option.name} takes {'a whole number' if form == 'number' else 'True or False' if form == 'flag' else option.value}, found {shown(value)}")
+    if form == "flag":
+        if not isinstance(value, bool):
+            raise wrong
+        return "true" if value else "false"
+    if form == "number":
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise wrong
+        return str(value.__index__())
     if value is None:
-        return [""]
-    if isinstance(value, bool):
-        return [("on" if value else "off") if option.on_off else ("true" if value else "")]
+        return _quoted("")
+    if isinstance(value, bool) and option.on_off:
+        return _quoted("on" if value else "off")
     if isinstance(value, (Machine, Schedule, Plan)):
         if isinstance(value, Machine) and value == Machine(value._word):
-            return [value._word]
+            return _quoted(value._word)
         raise InputError("a sweep takes names and files, which other hosts have too; values of a machine stand in set", argument=option.name)
-    if isinstance(value, (list, tuple)) and not (option.name in ("gemm", "slice") and value and isinstance(value[0], int)):
-        return [text for entry in value for text in _values(option, entry)]
     try:
-        return _texts(option, value)
+        return _quoted("; ".join(_texts(option, value)))
     except (TypeError, AttributeError):
-        raise TypeError(f"{option.name} takes {option.value}, found {shown(value)}") from None
+        raise wrong from None
+
+
+def _values(option: Option, form: str, value: Any) -> List[str]:
+    """A list holds values; a tuple too, unless it is one value: gemm=(m, n, k), axis=("row", "col")."""
+    if _is_several(value) and not (isinstance(value, tuple) and _is_one(option, value)):
+        return [_value(option, form, entry) for entry in value]
+    return [_value(option, form, value)]
 
 
 def _block(fields: Mapping[str, Any], indent: str) -> str:
@@ -50,7 +73,7 @@ def _block(fields: Mapping[str, Any], indent: str) -> str:
                 texts = values if isinstance(values, (list, tuple)) else [values]
                 lines.append(f"{indent}set {{ path: {_quoted(path)} value: [{', '.join(_quoted('' if text is None else str(text)) for text in texts)}] }}")
         else:
-            lines.append(f"{indent}{name}: [{', '.join(_quoted(text) for text in _values(known[name], value))}]")
+            lines.append(f"{indent}{name}: [{', '.join(_values(known[name], _core.form_in_sweep(name), value))}]")
     return "".join(line + "\n" for line in lines)
 
 
@@ -60,7 +83,8 @@ def sweep_text(spec: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]) -> s
     >>> podsim.sweep_text({"machine": ["tpu_v4", "tpu_v5p"], "slice": "4x4x4", "mesh": "all", "gemm": (65536, 16384, 16384), "algorithm": ["collective", "meshslice"],
     ...                    "set": {"link.bandwidth": [None, "45 GB/s"]}})
 
-    None leaves a field out. ``case`` is a list of dicts that change together.
+    A list holds values. ``gemm=(m, n, k)``, ``axis=("row", "col")`` and tuples of fields that take several at once, such as ``fail``, are one value. None leaves a field
+    out. ``case`` is a list of dicts that change together.
     """
     blocks = [spec] if isinstance(spec, Mapping) else list(spec)
     return "format_version: 1\n" + "".join(f"sweep {{\n{_block(block, '  ')}}}\n" for block in blocks)
