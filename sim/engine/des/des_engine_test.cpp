@@ -203,7 +203,7 @@ TEST(Des, ARunThatEndsByItsLimitIsNotTouched) {
   control.limit = Picoseconds{free->makespan.count() / 4};
   const auto late = run_des(*model, control);
   EXPECT_TRUE(late->interrupted);
-  EXPECT_LE(late->finished, free->finished / 4);
+  EXPECT_LE(late->finished, free->finished / 4 + 64) << "a task is played on all devices";
   EXPECT_LE(late->events, free->events / 3);
   control.limit = Picoseconds{free->makespan.count() - 1};
   EXPECT_TRUE(run_des(*model, control)->interrupted);
@@ -220,12 +220,12 @@ TEST(Des, ARunEndsWhenACoreHasMoreToDoThanTimeIsLeft) {
     edges.clear();
   }
   const auto model = testing::model_of(pod, w.schedule);
-  const auto free = run_des(*model, {});
+  const auto free = run_events(*model, {});
   ASSERT_EQ(free->makespan, Picoseconds{5'000'000});
   const auto events_within = [&](std::int64_t limit) {
     RunControl control;
     control.limit = Picoseconds{limit};
-    const auto timeline = run_des(*model, control);
+    const auto timeline = run_events(*model, control);
     EXPECT_EQ(timeline->interrupted, limit < 5'000'000) << limit;
     return timeline->events;
   };

@@ -16,7 +16,8 @@ namespace max_plus {
 namespace {
 
 using Times = std::vector<std::int64_t>;
-constexpr std::int64_t instances_between_reports = 1 << 20;
+constexpr Picoseconds not_yet{-1};
+constexpr std::int64_t instances_between_reports = 1 << 18;
 
 std::int64_t sum(std::int64_t time, std::int64_t duration) { return later(Picoseconds{time}, Picoseconds{duration}).count(); }
 
@@ -26,7 +27,7 @@ class Pass {
       : model_{model}, control_{control}, rows_{std::move(rows)}, rates_{model}, timings_{model, rates_}, links_{rates_} {
     for (std::size_t i = 0; i < rows_.rows.size(); ++i) position_of_last_use(i);
     const auto activities = static_cast<std::size_t>(model.deployment.activities());
-    if (control.record) start_.resize(activities), sent_.resize(activities);
+    if (control.record) start_.assign(activities, not_yet), sent_.assign(activities, not_yet);
   }
 
   std::optional<Timeline> run() {
@@ -78,19 +79,20 @@ class Pass {
       }
     std::int64_t next_report = 0;
     for (std::uint32_t i = 0; i < rows_.rows.size(); ++i) {
+      if (finished_ >= next_report) {
+        next_report = finished_ + instances_between_reports;
+        if (control_.progress) control_.progress(RunProgress{Picoseconds{last_}, finished_, model_.deployment.activities()});
+        interrupted_ = control_.stop.requested();
+      }
+      interrupted_ |= Picoseconds{last_} > control_.limit;  // flows that meet would end later still
+      if (interrupted_) return true;
       if (!play_row(i)) return false;
       for (const std::uint32_t row : forgotten_after_[i]) {
         known_[row].asked_for = false;
         recycle(known_[row]);
       }
-      if (finished_ < next_report) continue;
-      next_report = finished_ + instances_between_reports;
-      if (control_.progress) control_.progress(RunProgress{Picoseconds{last_}, finished_, model_.deployment.activities()});
-      if (control_.stop.requested()) {
-        interrupted_ = true;
-        return true;
-      }
     }
+    interrupted_ = Picoseconds{last_} > control_.limit;
     return true;
   }
 
