@@ -24,7 +24,7 @@ build_packages=(
 )
 # What a Debian package is made with.
 # shellcheck disable=SC2034  # used by the scripts that source this
-package_packages=(dpkg-dev)
+package_packages=(dpkg-dev file)
 # What the tests need besides.
 # shellcheck disable=SC2034
 test_packages=(
