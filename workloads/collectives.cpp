@@ -90,10 +90,10 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
     factored.axes = factors;
     const auto algorithm = chooser(schedule, program, factored);
     if (!algorithm) return algorithm.error();
-    return CollectiveAlgorithm{[algorithm = *algorithm, factors](const Mesh& mesh, const Program& program, const Collective& whole) {
+    return CollectiveAlgorithm{[algorithm = *algorithm, factors](const Mesh& mesh, const Program& of, const Collective& whole) {
       Collective on = whole;
       on.axes = factors;
-      return algorithm(mesh, program, on);
+      return algorithm(mesh, of, on);
     }};
   };
 }
@@ -113,9 +113,9 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
     const auto at_once = on_factors(*rotated, dimensions)(schedule, program, collective),
                in_turn = on_factors(otherwise, dimensions)(schedule, program, collective);
     if (!at_once || !in_turn) return at_once ? in_turn : at_once;
-    return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Mesh& mesh, const Program& program, const Collective& whole) {
-      auto expansion = at_once(mesh, program, whole);
-      return expansion ? expansion : in_turn(mesh, program, whole);
+    return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Mesh& mesh, const Program& of, const Collective& whole) {
+      auto expansion = at_once(mesh, of, whole);
+      return expansion ? expansion : in_turn(mesh, of, whole);
     }};
   };
 }
