@@ -161,18 +161,56 @@ CoreParts core_parts(const Task& task, Picoseconds time, Picoseconds launch) {
 }
 
 DeviceTimes device_times(const Model& model, const Timeline& timeline, std::uint32_t node) {
-  assert(!timeline.interrupted && timeline.size() == model.deployment.activities());
+  assert(!timeline.interrupted);
   return Recorder{model, timeline, node}.run();
 }
 
-Picoseconds core_time(const Model& model, const Timeline& timeline, std::uint32_t node) {
-  Picoseconds busy;
-  const std::uint32_t program = model.deployment.places[node].program;
-  for (const NodeActivity::CoreTime& time : NodeActivity{model, timeline, node}.core_times()) {
-    const PlayedCall* call = time.share ? nullptr : model.call(program, time.task.index());
-    busy += call != nullptr ? total(call->times.parts) : time.interval.end - time.interval.begin;
+CoreTimes::CoreTimes(const Model& model) : model_{model}, cores_(model.nodes()), next_piece_(model.costs.size(), 0) {}
+
+void CoreTimes::read(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {
+  if (!model_.costs[p][t].on_core) return;
+  work_off(p, t);
+  const Participants& who = model_.deployment.who(p, t);
+  const std::vector<std::uint32_t>& devices = model_.deployment.programs[p].devices;
+  const PlayedCall* call = model_.call(p, t);
+  for (std::size_t l = 0; l < devices.size(); ++l) {
+    if (!who.does(l)) continue;
+    Core& core = cores_[devices[l]];
+    const Picoseconds begin = std::max(start[l], core.free);
+    core.free = core.since = std::max(begin, sent[l]);
+    core.shares = {};
+    core.busy += call != nullptr ? total(call->times.parts) : core.free - begin;
   }
+}
+
+/// The shares before the task at this position.
+void CoreTimes::work_off(std::uint32_t p, std::size_t place) {
+  if (model_.core_shares.empty()) return;
+  const std::vector<CoreShares::Piece>& pieces = model_.core_shares[p].pieces;
+  const std::vector<std::uint32_t>& devices = model_.deployment.programs[p].devices;
+  for (std::size_t& next = next_piece_[p]; next < pieces.size() && pieces[next].place <= place; ++next)
+    for (std::size_t l = 0; l < devices.size(); ++l) {
+      if (pieces[next].time[l] == Seconds{}) continue;
+      Core& core = cores_[devices[l]];
+      core.shares += pieces[next].time[l];
+      const Picoseconds end = later(core.since, ceil_to_clock(core.shares));
+      core.busy += end - core.free;
+      core.free = end;
+    }
+}
+
+std::vector<Picoseconds> CoreTimes::totals() {
+  std::vector<Picoseconds> busy;
+  for (std::uint32_t p = 0; p < model_.costs.size(); ++p) work_off(p, model_.costs[p].size());
+  busy.reserve(cores_.size());
+  for (const Core& core : cores_) busy.push_back(core.busy);
   return busy;
+}
+
+std::vector<Picoseconds> core_times(const Model& model, const Timeline& timeline) {
+  CoreTimes times{model};
+  read_times(model, timeline, times);
+  return times.totals();
 }
 
 }  // namespace podsim

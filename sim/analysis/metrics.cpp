@@ -5,10 +5,9 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <tuple>
 
-#include "sim/analysis/device_times.hpp"
 #include "sim/analysis/node_activity.hpp"
-#include "sim/analysis/peak_memory.hpp"
 #include "sim/model/shared_memory.hpp"
 
 namespace podsim {
@@ -47,6 +46,39 @@ void each_transfer(const Model& model, Visit visit) {
     }
 }
 
+/// Over all devices that a node stands for: those that run the tasks with certain participants, and the hops of what they send.
+struct Senders {
+  std::int64_t devices = 0, hops = 0;
+};
+
+/// Counts the senders of tasks; those that share participants and routing once.
+class SenderCounts {
+ public:
+  explicit SenderCounts(const Model& model) : model_{model} {}
+
+  const Senders& of(std::uint32_t program, std::size_t task) {
+    const TaskCost& cost = model_.costs[program][task];
+    const auto [found, is_new] = known_.try_emplace({program, model_.deployment.programs[program].participants[task], cost.routing});
+    if (is_new) found->second = count(program, cost, model_.deployment.who(program, task));
+    return found->second;
+  }
+
+ private:
+  [[nodiscard]] Senders count(std::uint32_t program, const TaskCost& cost, const Participants& who) const {
+    Senders senders;
+    for (std::size_t l = 0; l < who.to.size(); ++l) {
+      if (!who.does(l)) continue;
+      const std::int64_t devices = model_.devices_in[model_.deployment.programs[program].devices[l]];
+      senders.devices += devices;
+      if (cost.kind == TaskCost::Kind::transfer) senders.hops += devices * model_.path(cost, l).hops;
+    }
+    return senders;
+  }
+
+  const Model& model_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Senders> known_;  // by program, participants, routing
+};
+
 void measure_axes(const Model& model, const DeviceTimes& busiest, Metrics& metrics) {
   struct Sums {
     Count link_bytes = 0;
@@ -55,13 +87,19 @@ void measure_axes(const Model& model, const DeviceTimes& busiest, Metrics& metri
   };
   std::map<int, Sums> axes;
   Count link_bytes = 0;
-  each_transfer(model, [&](const Task& task, const TaskCost& cost, const Path& path, std::uint32_t sender, std::uint32_t) {
-    Sums& sums = axes[moving_axis(task)];
-    const Count moved = static_cast<Count>(cost.payload.count()) * path.hops * model.devices_in[sender];
-    sums.link_bytes += moved;
-    link_bytes += moved;
-    sums.transfers += model.devices_in[sender];
-  });
+  SenderCounts counts{model};
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      if (cost.kind != TaskCost::Kind::transfer) continue;
+      const Senders& senders = counts.of(p, t);
+      if (senders.devices == 0) continue;
+      Sums& sums = axes[moving_axis(model.task(p, t))];
+      const Count moved = static_cast<Count>(cost.payload.count()) * static_cast<Count>(senders.hops);
+      sums.link_bytes += moved;
+      link_bytes += moved;
+      sums.transfers += senders.devices;
+    }
   if (model.calls != nullptr)
     for (std::uint32_t p = 0; p < model.costs.size(); ++p)
       for (std::size_t t = 0; t < model.costs[p].size(); ++t)
@@ -86,12 +124,10 @@ void measure_axes(const Model& model, const DeviceTimes& busiest, Metrics& metri
 
 void measure_arithmetic(const Model& model, Metrics& metrics) {
   std::array<Count, product_dtype_count> products{};  // m n k
+  SenderCounts counts{model};
   for (std::uint32_t p = 0; p < model.costs.size(); ++p)
     for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
-      const Participants& who = model.deployment.who(p, t);
-      std::int64_t devices = 0;
-      for (std::size_t l = 0; l < who.to.size(); ++l)
-        if (who.does(l)) devices += model.devices_in[model.deployment.programs[p].devices[l]];
+      const std::int64_t devices = counts.of(p, t).devices;
       if (const PlayedCall* call = model.call(p, t)) {
         metrics.tasks += call->tasks;
         for (int d = 0; d < product_dtype_count; ++d) products.at(static_cast<std::size_t>(d)) += static_cast<Count>(call->products[static_cast<std::size_t>(d)]);
@@ -129,21 +165,98 @@ int moving_axis(const Task& task) {
   return shift != nullptr ? shift->axis.axis : -1;
 }
 
-Metrics measure(const Model& model, const Timeline& timeline) {
-  assert(!timeline.interrupted && timeline.size() == model.deployment.activities());
+namespace {
+
+std::uint32_t first_of_longest(const std::vector<Picoseconds>& busy) {
+  return static_cast<std::uint32_t>(std::max_element(busy.begin(), busy.end()) - busy.begin());
+}
+
+/// The timeline has what the busiest node does and receives.
+Metrics metrics_of(const Model& model, const Timeline& timeline, std::uint32_t busiest, Picoseconds makespan, const std::vector<Bytes>& peaks) {
   Metrics metrics;
-  metrics.makespan = timeline.makespan;
-  metrics.split.compute = Picoseconds{-1};
-  std::uint32_t busiest = 0;
-  for (std::uint32_t node = 0; node < model.nodes(); ++node)
-    if (const Picoseconds busy = core_time(model, timeline, node); busy > metrics.split.compute) metrics.split.compute = busy, busiest = node;
+  metrics.makespan = makespan;
   metrics.busiest = model.device_of[busiest];
   const DeviceTimes times = device_times(model, timeline, busiest);
   metrics.split = split_of(times, metrics.makespan);
   measure_axes(model, times, metrics);
   measure_arithmetic(model, metrics);
-  for (const Bytes peak : peak_memory(model, timeline)) metrics.peak_memory = std::max(metrics.peak_memory, peak);
+  for (const Bytes peak : peaks) metrics.peak_memory = std::max(metrics.peak_memory, peak);
   return metrics;
+}
+
+std::uint32_t busiest_alone(const Model& model) {
+  std::vector<Seconds> busy(model.nodes());
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
+    const std::vector<std::uint32_t>& devices = model.deployment.programs[p].devices;
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      const Participants& who = model.deployment.who(p, t);
+      if (!cost.on_core) continue;
+      for (std::size_t l = 0; l < devices.size(); ++l)
+        if (who.does(l)) busy[devices[l]] += model.at_speed(cost.work, devices[l]);
+    }
+    if (!model.core_shares.empty())
+      for (const CoreShares::Piece& piece : model.core_shares[p].pieces)
+        for (std::size_t l = 0; l < devices.size(); ++l) busy[devices[l]] += piece.time[l];
+  }
+  return static_cast<std::uint32_t>(std::max_element(busy.begin(), busy.end()) - busy.begin());
+}
+
+}  // namespace
+
+Metrics measure(const Model& model, const Timeline& timeline) {
+  return metrics_of(model, timeline, first_of_longest(core_times(model, timeline)), timeline.makespan, peak_memory(model, timeline));
+}
+
+MetricsReader::MetricsReader(const Model& model) : MetricsReader{model, busiest_alone(model)} {}
+
+MetricsReader::MetricsReader(const Model& model, std::uint32_t node) : model_{model}, node_{node}, cores_{model}, lives_{model} {
+  assert(model.calls == nullptr);
+}
+
+void MetricsReader::read(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {
+  cores_.read(p, t, start, sent);
+  lives_.read(p, t, start, sent);
+  const Participants& who = model_.deployment.who(p, t);
+  const auto& [program, local] = model_.deployment.places[node_];
+  if (program == p && who.does(local)) keep(p, t, local, start, sent);
+  if (model_.costs[p][t].kind != TaskCost::Kind::transfer) return;
+  if (who.to_task.empty()) {
+    if (program != p || !who.receives(local)) return;
+    if (const std::size_t sender = model_.deployment.places[who.from[local]].local; sender != local) keep(p, t, sender, start, sent);
+    return;
+  }
+  for (std::size_t l = 0; l < who.to.size(); ++l)
+    if (who.to[l] == node_ && !(program == p && l == local)) keep(p, t, l, start, sent);
+}
+
+void MetricsReader::keep(std::uint32_t p, std::size_t t, std::size_t local, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {
+  const bool moves = model_.costs[p][t].kind == TaskCost::Kind::transfer;
+  kept_.push_back({model_.deployment.activity(p, t, local), start[local], sent[local], moves ? ceil_to_clock(model_.reduction(p, t, local)) : Picoseconds{}});
+}
+
+std::optional<std::uint32_t> MetricsReader::still_to_read() {
+  busy_ = cores_.totals();
+  const std::uint32_t busiest = first_of_longest(busy_);
+  if (busiest == node_) return std::nullopt;
+  return busiest;
+}
+
+MetricsReader::Measured MetricsReader::measured(Picoseconds makespan) {
+  std::ranges::sort(kept_, {}, &Kept::activity);
+  std::vector<std::uint32_t> activities;
+  std::vector<Picoseconds> start, sent;
+  std::vector<Timeline::Reduction> reductions;
+  for (const Kept& kept : kept_) {
+    activities.push_back(kept.activity);
+    start.push_back(kept.start);
+    sent.push_back(kept.sent);
+    reductions.push_back({kept.activity, kept.reduction});
+  }
+  Timeline timeline{std::move(activities), std::move(start), std::move(sent), std::move(reductions)};
+  timeline.makespan = makespan;
+  Metrics metrics = metrics_of(model_, timeline, node_, makespan, lives_.peaks());
+  return {std::move(metrics), std::move(timeline)};
 }
 
 std::vector<DeviceMetrics> measure_devices(const Model& model, const Timeline& timeline) {

@@ -5,8 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "sim/engine/timeline.hpp"
-#include "sim/model/model.hpp"
+#include "sim/analysis/device_times.hpp"
+#include "sim/analysis/peak_memory.hpp"
+#include "sim/engine/times_reader.hpp"
 
 namespace podsim {
 
@@ -46,6 +47,39 @@ struct Metrics {
 
 /// The timeline must be recorded and complete (asserts). Cost O(task instances of the model) plus sorting those of the busiest device.
 Metrics measure(const Model& model, const Timeline& timeline);
+
+/// The same from times as an engine tells them, of a model without calls: no timeline is kept but that of one node. Which one is the busiest is known in the end only.
+/// Where it was not the one that was kept, its times are still to be read, by a run with a second reader of that node.
+class MetricsReader final : public TimesReader {
+ public:
+  /// Keeps the node whose core would be busy longest if no memory were short; of several the first.
+  explicit MetricsReader(const Model& model);
+  MetricsReader(const Model& model, std::uint32_t node);
+
+  void read(std::uint32_t program, std::size_t task, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) override;
+  /// When all has been read: the busiest node, if it is not the one whose times were kept.
+  [[nodiscard]] std::optional<std::uint32_t> still_to_read();
+  /// Otherwise the metrics, and the timeline of what the node does and receives.
+  struct Measured {
+    Metrics metrics;
+    Timeline timeline;
+  };
+  [[nodiscard]] Measured measured(Picoseconds makespan);
+
+ private:
+  struct Kept {
+    std::uint32_t activity = 0;
+    Picoseconds start, sent, reduction;
+  };
+  void keep(std::uint32_t program, std::size_t task, std::size_t local, std::span<const Picoseconds> start, std::span<const Picoseconds> sent);
+
+  const Model& model_;
+  std::uint32_t node_;
+  CoreTimes cores_;
+  BufferLives lives_;
+  std::vector<Kept> kept_;
+  std::vector<Picoseconds> busy_;  // per node
+};
 
 /// Metrics of one node, in device order.
 struct DeviceMetrics {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/base/test_cases.hpp"
+#include "sim/engine/max_plus/max_plus.hpp"
+#include "sim/engine/table/test_agreement.hpp"
 #include "sim/engine/table/test_line.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/model/fold.hpp"
@@ -512,6 +515,78 @@ TEST(Metrics, ThePeakIsOfTheWorstDeviceAndProgram) {
   w.program(2, 3);
   w.replicated("large", Role::input, {70});
   EXPECT_EQ(run(pod, w.schedule).metrics.peak_memory, Bytes{280});
+}
+
+// ---- Without a timeline ---------------------------------------------------------------------------------------------------------------
+
+void expect_equal(const Metrics& read, const Metrics& measured) {
+  EXPECT_EQ(read.makespan, measured.makespan);
+  EXPECT_EQ(read.busiest, measured.busiest);
+  EXPECT_EQ(read.split, measured.split);
+  EXPECT_EQ(read.flops, measured.flops);
+  EXPECT_EQ(read.mfu, measured.mfu);
+  EXPECT_EQ(read.link_bytes, measured.link_bytes);
+  EXPECT_EQ(read.peak_memory, measured.peak_memory);
+  EXPECT_EQ(read.tasks, measured.tasks);
+  EXPECT_EQ(read.axes, measured.axes);
+}
+
+/// A reader of this node, or of the one that it guesses, and then of the one that it asks for.
+MetricsReader::Measured read_twice(const Model& model, std::optional<std::uint32_t> node, Picoseconds makespan, const std::function<void(TimesReader&)>& play) {
+  std::optional<MetricsReader> reader;
+  node ? reader.emplace(model, *node) : reader.emplace(model);
+  play(*reader);
+  if (const auto busiest = reader->still_to_read()) {
+    reader.emplace(model, *busiest);
+    play(*reader);
+    EXPECT_EQ(reader->still_to_read(), std::nullopt);
+  }
+  return reader->measured(makespan);
+}
+
+TEST(MetricsReader, TellsWhatTheTimelineTells) {
+  int by_task = 0, others = 0;
+  for (std::uint64_t seed = 0, cases = static_cast<std::uint64_t>(test::cases(300, 100)); seed < cases; ++seed) {
+    Rng rng{seed, stream_of("metrics reader")};
+    testing::RandomScheduleOptions options;
+    options.exchanges = seed % 2 == 0;
+    options.careless = false;
+    options.guards = seed % 3 == 0;
+    options.edge_chance = 0.3;
+    options.axes = testing::random_axes(rng);
+    options.every_kind = seed % 5 == 0;
+    Schedule schedule = testing::random_schedule(seed, options);
+    const auto world = testing::random_world(schedule.mesh, testing::costly_machine(rng, 1), rng, {.symmetric = seed % 4 > 1});
+    if (seed % 7 == 3) testing::split_program(schedule, !options.exchanges, rng);
+    auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    if (model && seed % 3 == 1) model = fold(*std::move(model));
+    if (!model) continue;
+    const EngineEntry& des = **timing_engine("des");
+    const auto timeline = des.run(*model, {});
+    if (!timeline) continue;
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(schedule));
+    const Metrics measured = measure(*model, *timeline);
+    const auto node = static_cast<std::uint32_t>(rng.below(model->nodes()));
+    others += model->device_of[node] != measured.busiest;
+    const auto read = read_twice(*model, node, timeline->makespan, [&](TimesReader& reader) { read_times(*model, *timeline, reader); });
+    expect_equal(read.metrics, measured);
+
+    RunControl control;
+    control.record = false;
+    if (!run_max_plus(*model, {})) continue;  // events tell nothing task by task
+    const auto engine = read_twice(*model, std::nullopt, timeline->makespan, [&](TimesReader& reader) {
+      control.reader = &reader;
+      const auto run = des.run(*model, control);
+      EXPECT_EQ(run->size(), 0U);
+      EXPECT_EQ(run->makespan, timeline->makespan);
+    });
+    ++by_task;
+    expect_equal(engine.metrics, measured);
+    const std::uint32_t busiest = model->node_of[measured.busiest.index()];
+    EXPECT_EQ(device_times(*model, engine.timeline, busiest).flights, device_times(*model, *timeline, busiest).flights);
+  }
+  EXPECT_GE(by_task, 30);
+  EXPECT_GE(others, 30);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
-#include <utility>
 
 namespace podsim {
 
@@ -12,161 +11,198 @@ namespace {
 /// Of the device's memory.
 bool is_scratch(const Buffer& buffer) { return buffer.role == Role::scratch && !buffer.on_host; }
 
-/// Buffers of one program: when each was live on each node.
-class Lives {
- public:
-  Lives(const Model& model, std::uint32_t program)
-      : calls_(model.deployment.programs[program].devices.size()), nodes_{model.deployment.programs[program].devices.size()} {
-    const std::size_t count = model.schedule->programs[program].buffers.size() * nodes_;
-    begin_.assign(count, Picoseconds{std::numeric_limits<std::int64_t>::max()});
-    end_.assign(count, Picoseconds{-1});
-  }
-
-  void read(const Region& region, std::size_t local, Picoseconds end) { touch(region, local, end); }
-  void write(const Region& region, std::size_t local, Picoseconds begin, Picoseconds end) {
-    Picoseconds& first = begin_[position(region, local)];
-    first = std::min(first, begin);
-    touch(region, local, end);
-  }
-
-  /// Scratch buffers of a call; its arguments are read and written as of any task.
-  void call(std::size_t task, Bytes scratch, std::size_t local, Picoseconds begin, Picoseconds end) {
-    if (scratch > Bytes{}) calls_[local].push_back({task, scratch, begin, end});
-  }
-
-  Bytes peak(const Program& program, std::size_t local) const {
-    Bytes now = kept(program), peak = now;
-    for (const Change& change : changes(program, local)) peak = std::max(peak, now += change.by);
-    return peak;
-  }
-
-  std::vector<LiveBuffer> live_at_peak(const Program& program, std::size_t local) const {
-    const std::vector<Change> all = changes(program, local);
-    Bytes now = kept(program), peak = now;
-    std::size_t until = 0;  // changes before the peak
-    for (std::size_t c = 0; c < all.size(); ++c)
-      if (now += all[c].by; now > peak) peak = now, until = c + 1;
-    std::vector<int> live(program.buffers.size() + calls_[local].size(), 0);
-    for (std::size_t b = 0; b < program.buffers.size(); ++b)
-      live[b] = program.buffers[b].role != Role::scratch && !program.buffers[b].on_host ? 1 : 0;
-    for (std::size_t c = 0; c < until; ++c) live[all[c].of] += all[c].by > Bytes{} ? 1 : -1;
-    std::vector<LiveBuffer> result;
-    for (std::size_t i = 0; i < live.size(); ++i) {
-      if (live[i] <= 0) continue;
-      if (i < program.buffers.size()) {
-        result.push_back({program.buffers[i].name, size_of(program.buffers[i]), BufferId{i}});
-        continue;
-      }
-      const CallScratch& call = calls_[local][i - program.buffers.size()];
-      result.push_back({program.tasks[call.task].label, call.size, {}});
-    }
-    return result;
-  }
-
- private:
-  [[nodiscard]] std::size_t position(const Region& region, std::size_t local) const { return region.buffer.index() * nodes_ + local; }
-  void touch(const Region& region, std::size_t local, Picoseconds end) {
-    Picoseconds& last = end_[position(region, local)];
-    last = std::max(last, end);
-  }
-
-  /// Something becomes live or ends: a scratch buffer, by its position in the program, or the scratch buffers of a call, by its position behind those.
-  struct Change {
-    Picoseconds at;
-    Bytes by;
-    std::size_t of = 0;
-  };
-  /// Sorted; at one time those that end come first.
-  [[nodiscard]] std::vector<Change> changes(const Program& program, std::size_t local) const {
-    std::vector<Change> all;
-    const auto lives = [&](std::size_t of, Bytes size, Picoseconds begin, Picoseconds end) {
-      all.push_back({begin, size, of});
-      all.push_back({end, Bytes{} - size, of});
-    };
-    for (std::size_t b = 0; b < program.buffers.size(); ++b)
-      if (const std::size_t at = b * nodes_ + local; is_scratch(program.buffers[b]) && begin_[at] <= end_[at])
-        lives(b, size_of(program.buffers[b]), begin_[at], end_[at]);
-    for (std::size_t c = 0; c < calls_[local].size(); ++c) {
-      const CallScratch& call = calls_[local][c];
-      lives(program.buffers.size() + c, call.size, call.begin, call.end);
-    }
-    std::ranges::sort(all, {}, [](const Change& change) { return std::tuple{change.at, change.by, change.of}; });
-    return all;
-  }
-  /// Inputs and outputs.
-  static Bytes kept(const Program& program) {
-    Bytes sum;
-    for (const Buffer& buffer : program.buffers)
-      if (buffer.role != Role::scratch) sum += size_on_device(buffer);
-    return sum;
-  }
-
-  struct CallScratch {
-    std::size_t task = 0;
-    Bytes size;
-    Picoseconds begin, end;
-  };
-  std::vector<std::vector<CallScratch>> calls_;  // by node
-  std::size_t nodes_;
-  std::vector<Picoseconds> begin_, end_;
-};
-
-void follow(const Model& model, const Timeline& timeline, std::uint32_t p, std::size_t t, std::vector<Lives>& lives) {
-  const Participants& who = model.deployment.who(p, t);
-  const Op& op = model.task(p, t).op;
-  Lives& here = lives[p];
-  for (std::size_t l = 0; l < who.to.size(); ++l) {
-    if (!who.does(l)) continue;
-    const std::uint32_t a = model.deployment.activity(p, t, l);
-    const Picoseconds start = timeline.start(a), sent = timeline.sent(a);
-    if (const auto* matmul = std::get_if<Matmul>(&op)) {
-      here.read(matmul->left, l, sent);
-      here.read(matmul->right, l, sent);
-      here.write(matmul->out, l, start, sent);
-    } else if (const auto* local = std::get_if<Local>(&op)) {
-      for (const Region& region : local->reads) here.read(region, l, sent);
-      for (const Region& region : local->writes) here.write(region, l, start, sent);
-    } else if (const auto* call = std::get_if<Call>(&op)) {
-      const PlayedCall& played = *model.call(p, t);
-      for (std::size_t argument = 0; argument < call->arguments.size(); ++argument) {
-        const Region whole{call->arguments[argument], {}};
-        here.read(whole, l, sent);
-        if (played.writes[argument]) here.write(whole, l, start, sent);
-      }
-      here.call(t, played.scratch, l, start, sent);
-    } else {
-      const auto* shift = std::get_if<Shift>(&op);
-      const auto& [program, local_there] = model.deployment.places[who.to[l]];
-      const Picoseconds received = later(sent, ceil_to_clock(model.reduction(p, t, l)));
-      here.read(shift != nullptr ? shift->source : std::get<Send>(op).source, l, sent);
-      const Region& target = shift != nullptr ? shift->target : std::get<Recv>(model.task(program, who.to_task[l]).op).target;
-      lives[program].write(target, local_there, start, received);
-    }
-  }
+/// Inputs and outputs.
+Bytes kept(const Program& program) {
+  Bytes sum;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.role != Role::scratch) sum += size_on_device(buffer);
+  return sum;
 }
 
-std::vector<Lives> lives_of(const Model& model, const Timeline& timeline) {
-  std::vector<Lives> lives;
-  for (std::uint32_t p = 0; p < model.costs.size(); ++p) lives.emplace_back(model, p);
-  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
-    for (std::size_t t = 0; t < model.costs[p].size(); ++t) follow(model, timeline, p, t, lives);
-  return lives;
+/// Calls visit(local) for each device that runs a task.
+template <class Visit>
+void each_doer(const Participants& who, Visit visit) {
+  const std::size_t nodes = who.to.size();
+  if (who.doers == nodes) {
+    for (std::size_t l = 0; l < nodes; ++l) visit(l);
+    return;
+  }
+  for (std::size_t l = 0; l < nodes; ++l)
+    if (who.to[l] != no_device) visit(l);
+}
+
+void arrive_at(std::size_t local, Picoseconds* first, Picoseconds* last, Picoseconds begin, Picoseconds end) {
+  first[local] = std::min(first[local], begin);
+  last[local] = std::max(last[local], end);
 }
 
 }  // namespace
 
-std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline) {
-  const std::vector<Lives> lives = lives_of(model, timeline);
-  std::vector<Bytes> peaks(model.nodes());
-  for (std::uint32_t node = 0; node < model.nodes(); ++node)
-    if (const auto& [p, local] = model.deployment.places[node]; p != no_device) peaks[node] = lives[p].peak(model.schedule->programs[p], local);
+BufferLives::BufferLives(const Model& model) : model_{model}, programs_(model.costs.size()) {
+  for (std::size_t p = 0; p < programs_.size(); ++p) {
+    OfProgram& program = programs_[p];
+    const std::size_t nodes = model.deployment.programs[p].devices.size();
+    std::uint32_t count = 0;
+    for (const Buffer& buffer : model.schedule->programs[p].buffers) program.scratch.push_back(is_scratch(buffer) ? count++ : no_device);
+    program.begin.assign(count * nodes, Picoseconds{std::numeric_limits<std::int64_t>::max()});
+    program.end.assign(count * nodes, Picoseconds{-1});
+    program.calls.resize(nodes);
+  }
+}
+
+void BufferLives::read(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {
+  const Participants& who = model_.deployment.who(p, t);
+  const Op& op = model_.task(p, t).op;
+  if (const auto* matmul = std::get_if<Matmul>(&op)) {
+    used(p, matmul->left, who, sent);
+    used(p, matmul->right, who, sent);
+    written(p, matmul->out, who, start, sent);
+  } else if (const auto* local = std::get_if<Local>(&op)) {
+    for (const Region& region : local->reads) used(p, region, who, sent);
+    for (const Region& region : local->writes) written(p, region, who, start, sent);
+  } else if (std::holds_alternative<Call>(op)) {
+    call(p, t, start, sent);
+  } else {
+    const auto* shift = std::get_if<Shift>(&op);
+    used(p, shift != nullptr ? shift->source : std::get<Send>(op).source, who, sent);
+    arrive(p, t, start, sent);
+  }
+}
+
+/// Of the region's buffer, per node of the program; null: no scratch buffer of the device.
+Picoseconds* BufferLives::times_of(std::vector<Picoseconds> OfProgram::* times, std::uint32_t p, const Region& region) {
+  const std::uint32_t scratch = programs_[p].scratch[region.buffer.index()];
+  return scratch == no_device ? nullptr : (programs_[p].*times).data() + scratch * programs_[p].calls.size();
+}
+
+void BufferLives::used(std::uint32_t p, const Region& region, const Participants& who, std::span<const Picoseconds> end) {
+  Picoseconds* const last = times_of(&OfProgram::end, p, region);
+  if (last != nullptr) each_doer(who, [&](std::size_t l) { last[l] = std::max(last[l], end[l]); });
+}
+
+void BufferLives::written(std::uint32_t p, const Region& region, const Participants& who, std::span<const Picoseconds> begin,
+                          std::span<const Picoseconds> end) {
+  Picoseconds* const first = times_of(&OfProgram::begin, p, region);
+  if (first == nullptr) return;
+  each_doer(who, [&](std::size_t l) { first[l] = std::min(first[l], begin[l]); });
+  used(p, region, who, end);
+}
+
+/// What the receivers of a transfer write.
+void BufferLives::arrive(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {
+  const Participants& who = model_.deployment.who(p, t);
+  const auto* shift = std::get_if<Shift>(&model_.task(p, t).op);
+  if (shift == nullptr) {
+    each_doer(who, [&](std::size_t l) {
+      const auto& [program, local] = model_.deployment.places[who.to[l]];
+      const Region& target = std::get<Recv>(model_.task(program, who.to_task[l]).op).target;
+      if (Picoseconds* const first = times_of(&OfProgram::begin, program, target); first != nullptr)
+        arrive_at(local, first, times_of(&OfProgram::end, program, target), start[l], later(sent[l], ceil_to_clock(model_.reduction(p, t, l))));
+    });
+    return;
+  }
+  Picoseconds *const first = times_of(&OfProgram::begin, p, shift->target), *const last = times_of(&OfProgram::end, p, shift->target);
+  if (first == nullptr) return;
+  const Deployment::Place* const places = model_.deployment.places.data();
+  const std::uint32_t* const to = who.to.data();
+  const Seconds sum = model_.costs[p][t].reduction;
+  if (sum == Seconds{} || model_.speed.empty()) {
+    const Picoseconds added = ceil_to_clock(sum);
+    each_doer(who, [=](std::size_t l) { arrive_at(places[to[l]].local, first, last, start[l], later(sent[l], added)); });
+    return;
+  }
+  Picoseconds added = ceil_to_clock(sum);
+  double speed = 1;  // of the receiver that `added` is of
+  each_doer(who, [&](std::size_t l) {
+    if (const double other = model_.speed[to[l]]; other != speed) speed = other, added = ceil_to_clock(model_.at_speed(sum, to[l]));
+    arrive_at(places[to[l]].local, first, last, start[l], later(sent[l], added));
+  });
+}
+
+/// Arguments are read and written as of any task.
+void BufferLives::call(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {
+  const Participants& who = model_.deployment.who(p, t);
+  const PlayedCall& played = *model_.call(p, t);
+  const std::vector<BufferId>& arguments = std::get<Call>(model_.task(p, t).op).arguments;
+  for (std::size_t argument = 0; argument < arguments.size(); ++argument) {
+    const Region whole{arguments[argument], {}};
+    used(p, whole, who, sent);
+    if (played.writes[argument]) written(p, whole, who, start, sent);
+  }
+  if (played.scratch > Bytes{}) each_doer(who, [&](std::size_t l) { programs_[p].calls[l].push_back({t, played.scratch, start[l], sent[l]}); });
+}
+
+/// Sorted; at one time those that end come first.
+std::vector<BufferLives::Change> BufferLives::changes(std::uint32_t p, std::size_t local) const {
+  const std::vector<Buffer>& buffers = model_.schedule->programs[p].buffers;
+  const OfProgram& program = programs_[p];
+  std::vector<Change> all;
+  const auto lives = [&](std::size_t of, Bytes size, Picoseconds begin, Picoseconds end) {
+    all.push_back({begin, size, of});
+    all.push_back({end, Bytes{} - size, of});
+  };
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    if (program.scratch[b] == no_device) continue;
+    if (const std::size_t at = program.scratch[b] * program.calls.size() + local; program.begin[at] <= program.end[at])
+      lives(b, size_of(buffers[b]), program.begin[at], program.end[at]);
+  }
+  for (std::size_t c = 0; c < program.calls[local].size(); ++c) {
+    const CallScratch& call = program.calls[local][c];
+    lives(buffers.size() + c, call.size, call.begin, call.end);
+  }
+  std::ranges::sort(all, {}, [](const Change& change) { return std::tuple{change.at, change.by, change.of}; });
+  return all;
+}
+
+Bytes BufferLives::peak(std::uint32_t p, std::size_t local) const {
+  Bytes now = kept(model_.schedule->programs[p]), peak = now;
+  for (const Change& change : changes(p, local)) peak = std::max(peak, now += change.by);
+  return peak;
+}
+
+std::vector<Bytes> BufferLives::peaks() const {
+  std::vector<Bytes> peaks(model_.nodes());
+  for (std::uint32_t node = 0; node < model_.nodes(); ++node)
+    if (const auto& [p, local] = model_.deployment.places[node]; p != no_device) peaks[node] = peak(p, local);
   return peaks;
 }
 
-std::vector<LiveBuffer> live_at_peak(const Model& model, const Timeline& timeline, DeviceId device) {
-  const auto& [p, local] = model.deployment.places[model.node_of[device.index()]];
+std::vector<LiveBuffer> BufferLives::live_at_peak(DeviceId device) const {
+  const auto& [p, local] = model_.deployment.places[model_.node_of[device.index()]];
   if (p == no_device) return {};
-  return lives_of(model, timeline)[p].live_at_peak(model.schedule->programs[p], local);
+  const Program& program = model_.schedule->programs[p];
+  const std::vector<CallScratch>& calls = programs_[p].calls[local];
+  const std::vector<Change> all = changes(p, local);
+  Bytes now = kept(program), peak = now;
+  std::size_t until = 0;  // changes before the peak
+  for (std::size_t c = 0; c < all.size(); ++c)
+    if (now += all[c].by; now > peak) peak = now, until = c + 1;
+  std::vector<int> live(program.buffers.size() + calls.size(), 0);
+  for (std::size_t b = 0; b < program.buffers.size(); ++b) live[b] = program.buffers[b].role != Role::scratch && !program.buffers[b].on_host ? 1 : 0;
+  for (std::size_t c = 0; c < until; ++c) live[all[c].of] += all[c].by > Bytes{} ? 1 : -1;
+  std::vector<LiveBuffer> result;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (live[i] <= 0) continue;
+    if (i < program.buffers.size()) {
+      result.push_back({program.buffers[i].name, size_of(program.buffers[i]), BufferId{i}});
+      continue;
+    }
+    const CallScratch& call = calls[i - program.buffers.size()];
+    result.push_back({program.tasks[call.task].label, call.size, {}});
+  }
+  return result;
+}
+
+std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline) {
+  BufferLives lives{model};
+  read_times(model, timeline, lives);
+  return lives.peaks();
+}
+
+std::vector<LiveBuffer> live_at_peak(const Model& model, const Timeline& timeline, DeviceId device) {
+  BufferLives lives{model};
+  read_times(model, timeline, lives);
+  return lives.live_at_peak(device);
 }
 
 }  // namespace podsim

@@ -5,14 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/timeline.hpp"
-#include "sim/model/model.hpp"
+#include "sim/engine/times_reader.hpp"
 
 namespace podsim {
-
-/// Per node, the largest sum of live buffers over time: a scratch buffer lives from its earliest write to its last use, inputs and outputs always.
-/// Buffers on the host are not the device's.
-std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline);
 
 /// Storage that a device holds: a buffer of its program, or the scratch buffers of a played Call.
 struct LiveBuffer {
@@ -20,9 +15,54 @@ struct LiveBuffer {
   Bytes size;
   std::optional<BufferId> buffer;  // of the program; nullopt: scratch buffers of a Call
 };
-/// What is live on a device at the first moment of its peak memory, whose sizes sum to peak_memory(): buffers in the program's order, then Calls. Scratch
-/// buffers of a Call count for all of its time, with the most that it needs at once.
-///   cost    O(task instances of the model + n log n) for the n buffers and Calls of the program
+
+/// When the buffers of each node are live: a scratch buffer from its earliest write to its last use, inputs and outputs always. Buffers on the host are not the
+/// device's. Scratch buffers of a Call count for all of its time, with the most that it needs at once.
+///   cost    O(task instances) to read; 16 bytes per scratch buffer and node
+class BufferLives final : public TimesReader {
+ public:
+  /// The model must outlive it.
+  explicit BufferLives(const Model& model);
+
+  void read(std::uint32_t program, std::size_t task, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) override;
+
+  /// Per node, the largest sum of live buffers over time. Cost O(n log n) per node for the n buffers and Calls of its program.
+  [[nodiscard]] std::vector<Bytes> peaks() const;
+  /// What is live on a device at the first moment of its peak, whose sizes sum to it: buffers in the program's order, then Calls.
+  [[nodiscard]] std::vector<LiveBuffer> live_at_peak(DeviceId device) const;
+
+ private:
+  struct CallScratch {
+    std::size_t task = 0;
+    Bytes size;
+    Picoseconds begin, end;
+  };
+  struct OfProgram {
+    std::vector<std::uint32_t> scratch;           // position of a buffer among the scratch buffers of the device; no_device: it is none
+    std::vector<Picoseconds> begin, end;          // [scratch buffer][node of the program]
+    std::vector<std::vector<CallScratch>> calls;  // by node of the program
+  };
+  /// Something becomes live or ends: a buffer, by its position in the program, or the scratch buffers of a Call, by its position behind those.
+  struct Change {
+    Picoseconds at;
+    Bytes by;
+    std::size_t of = 0;
+  };
+  [[nodiscard]] Picoseconds* times_of(std::vector<Picoseconds> OfProgram::* times, std::uint32_t program, const Region& region);
+  void used(std::uint32_t program, const Region& region, const Participants& who, std::span<const Picoseconds> end);
+  void written(std::uint32_t program, const Region& region, const Participants& who, std::span<const Picoseconds> begin, std::span<const Picoseconds> end);
+  void arrive(std::uint32_t program, std::size_t task, std::span<const Picoseconds> start, std::span<const Picoseconds> sent);
+  void call(std::uint32_t program, std::size_t task, std::span<const Picoseconds> start, std::span<const Picoseconds> sent);
+  [[nodiscard]] std::vector<Change> changes(std::uint32_t program, std::size_t local) const;
+  [[nodiscard]] Bytes peak(std::uint32_t program, std::size_t local) const;
+
+  const Model& model_;
+  std::vector<OfProgram> programs_;
+};
+
+/// BufferLives::peaks() of a timeline.
+std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline);
+/// BufferLives::live_at_peak() of a timeline.
 std::vector<LiveBuffer> live_at_peak(const Model& model, const Timeline& timeline, DeviceId device);
 
 }  // namespace podsim

@@ -124,12 +124,13 @@ std::vector<ProgramMetrics> measure_programs(const Model& model, const Timeline&
   std::vector<std::uint32_t> busiest(programs, no_device);
   std::vector<Picoseconds> longest(programs, Picoseconds{-1});
   const std::vector<Bytes> peaks = peak_memory(model, timeline);
+  const std::vector<Picoseconds> busy = core_times(model, timeline);
   const std::vector<Picoseconds> ends = ends_of_programs(model, timeline);
   for (std::uint32_t node = 0; node < model.nodes(); ++node) {
     const std::uint32_t p = model.deployment.places[node].program;
     if (p == no_device) continue;
     result[p].peak_memory = std::max(result[p].peak_memory, peaks[node]);
-    if (const Picoseconds busy = core_time(model, timeline, node); busy > longest[p]) longest[p] = busy, busiest[p] = node;
+    if (busy[node] > longest[p]) longest[p] = busy[node], busiest[p] = node;
   }
   for (std::size_t p = 0; p < programs; ++p) {
     if (busiest[p] == no_device) continue;

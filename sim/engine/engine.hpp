@@ -9,6 +9,7 @@
 #include "sim/base/expected.hpp"
 #include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
+#include "sim/engine/times_reader.hpp"
 
 namespace podsim {
 
@@ -23,6 +24,9 @@ struct RunControl {
   Cancellation stop;                                 // requested: the run ends soon, with a partial timeline
   std::function<void(const RunProgress&)> progress;  // called now and then, from the thread of the run
   bool record = true;                                // false: only the makespan and the counts
+  /// Without `record`: reads all times. An engine that cannot tell them task by task records the timeline instead, and the reader is not called, or not to
+  /// the end; so Timeline::size() tells which. It may be called once only.
+  TimesReader* reader = nullptr;
   /// A run that is certain to end later may stop early, marked `interrupted`. A run that ends by then is complete. Only des uses the limit; other
   /// engines run to the end.
   Picoseconds limit = end_of_clock;

@@ -13,7 +13,14 @@ namespace podsim {
 ActivityTimes Timeline::at(std::size_t activity) const {
   const auto after = std::upper_bound(reductions_.begin(), reductions_.end(), activity,
                                       [](std::size_t a, const Reduction& reduction) { return a < reduction.first; });
-  return {start_[activity], sent_[activity], after == reductions_.begin() ? sent_[activity] : later(sent_[activity], (after - 1)->duration)};
+  const std::size_t i = position(activity);
+  return {start_[i], sent_[i], after == reductions_.begin() ? sent_[i] : later(sent_[i], (after - 1)->duration)};
+}
+
+std::size_t Timeline::position_among_some(std::size_t activity) const {
+  const auto found = std::lower_bound(activities_.begin(), activities_.end(), activity);
+  assert(found != activities_.end() && *found == activity);
+  return static_cast<std::size_t>(found - activities_.begin());
 }
 
 Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, Picoseconds cores_end, std::int64_t events) {

@@ -32,13 +32,17 @@ class Timeline {
   /// `sent` has one entry per activity, or none if not recorded. Reductions by increasing `first`, the first one at 0.
   Timeline(std::vector<Picoseconds> start, std::vector<Picoseconds> sent, std::vector<Reduction> reductions)
       : start_{std::move(start)}, sent_{std::move(sent)}, reductions_{std::move(reductions)} {}
+  /// Of some activities only, in increasing order: start() and sent() then take O(log n), and nothing may be asked of other activities.
+  Timeline(std::vector<std::uint32_t> activities, std::vector<Picoseconds> start, std::vector<Picoseconds> sent, std::vector<Reduction> reductions)
+      : activities_{std::move(activities)}, start_{std::move(start)}, sent_{std::move(sent)}, reductions_{std::move(reductions)} {}
 
+  /// The number of activities whose times are here.
   [[nodiscard]] std::size_t size() const { return sent_.size(); }
   [[nodiscard]] ActivityTimes at(std::size_t activity) const;
   /// start() and sent() in O(1), without `received`.
-  [[nodiscard]] Picoseconds start(std::size_t activity) const { return start_[activity]; }
-  [[nodiscard]] Picoseconds sent(std::size_t activity) const { return sent_[activity]; }
-  /// Of all activities.
+  [[nodiscard]] Picoseconds start(std::size_t activity) const { return start_[position(activity)]; }
+  [[nodiscard]] Picoseconds sent(std::size_t activity) const { return sent_[position(activity)]; }
+  /// Of all activities that are here.
   [[nodiscard]] std::span<const Picoseconds> starts() const { return start_; }
   [[nodiscard]] std::span<const Picoseconds> sents() const { return sent_; }
 
@@ -49,6 +53,10 @@ class Timeline {
   bool interrupted = false;   // cancelled, or past its limit: times of unfinished activities are meaningless, the makespan is the time reached
 
  private:
+  [[nodiscard]] std::size_t position(std::size_t activity) const { return activities_.empty() ? activity : position_among_some(activity); }
+  [[nodiscard]] std::size_t position_among_some(std::size_t activity) const;
+
+  std::vector<std::uint32_t> activities_;  // empty: all
   std::vector<Picoseconds> start_, sent_;
   std::vector<Reduction> reductions_;
 };

@@ -111,6 +111,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   const auto chakra = chakra_request(options);
   if (!chakra) return chakra.error();
   if (*chakra) how->fold = false, how->inline_calls = how->write_out_calls = true;  // every task of every device
+  how->control.record = *trace || *chakra || !per->empty() || options.flag("explain") || console.caller != nullptr;
   const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
   const auto other_order = other_order_makespan(*system, *problem, *how);  // first, so that its memory is free again

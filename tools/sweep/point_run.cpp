@@ -67,6 +67,7 @@ Expected<ReadyRun> make_ready(const PointInputs& inputs, RecentSystems& systems,
   auto options = read_run_options(fields);
   if (!options) return options.error();
   options->control.stop = stop;
+  options->control.record = false;
   const auto shared = systems.system(asked);
   if (!shared->system) return shared->system.error();
   if (no_system) return Diagnostic{of_field("mesh"), "expected NAME=SIZE separated by commas, found \"all\""};

@@ -78,7 +78,9 @@ Expected<Row> with_passes(Row row, const System& system, PlannedWorkload planned
 }
 
 /// Alone, as it uses all threads to choose the plan.
-Expected<Row> workload_row(const ComparedSystem& on, const Variant& variant, const RunOptions& options) {
+Expected<Row> workload_row(const ComparedSystem& on, const Variant& variant, const RunOptions& given) {
+  RunOptions options = given;
+  options.control.record = false;
   const auto planned = choose_plan(on.system, std::get<WorkloadSpec>(variant.problem), options);
   if (!planned) return planned.error();
   auto row = finished_row(simulate(on.system, ProblemSpec{*planned}, options));
@@ -98,6 +100,7 @@ void play_all(std::vector<PlannedVariant>& planned, const ComparedSystem& on, co
   for (std::size_t p = 0; p < planned.size(); ++p)
     if (planned[p].posed && planned[p].same_as == p) to_run.push_back(p);
   RunOptions each = options;
+  each.control.record = false;
   each.threads = 1;
   // SimGrid's child must not be forked from among threads.
   ThreadPool pool{options.engine->folds ? options.threads : 1};

@@ -132,7 +132,9 @@ Expected<Run> simulate(const System& system, const ProblemSpec& problem, const R
   return *std::move(best);
 }
 
-Expected<double> healthy_makespan(const System& system, const ProblemSpec& problem, const RunOptions& options) {
+Expected<double> healthy_makespan(const System& system, const ProblemSpec& problem, const RunOptions& given) {
+  RunOptions options = given;
+  options.control.record = false;
   options.tell("the same without failures");
   const auto healthy = with_faults(system, {});
   if (!healthy) return healthy.error();
@@ -165,6 +167,7 @@ Expected<std::vector<bool>> links_used(const Run& run, Cancellation stop) {
 
 Expected<std::vector<CableLoss>> lose_any_cable(const System& system, const ProblemSpec& problem, const RunOptions& given) {
   RunOptions options = given;
+  options.control.record = false;
   options.inline_calls = true;  // each cable is looked at
   if (system.slices > 1) return Diagnostic{of_field("fail"), fmt::format("any tries the cables of one slice, found {} slices", system.slices)};
   Faults others = system.faults;

@@ -16,9 +16,9 @@ struct RunOptions {
   bool inline_calls = false;                  // des too plays the tasks of functions, not each call as one task
   bool write_out_calls = false;               // before collectives are lowered, so that each of them is one of its program
   bool force = false;                         // no limit of task instances
-  double most_instances = 50e6;               // without `force`: about ten seconds and a gigabyte
+  double most_instances = 100e6;              // without `force`: about twenty seconds and two gigabytes, by events
   int threads = 0;                            // simultaneous runs, where there are several; 0: all cores
-  RunControl control{};
+  RunControl control{};                       // without `record`, Run::timeline may have but what the busiest device does
   std::function<void(const std::string& what)> doing{};  // called before each step that may take long, from any thread
 
   [[nodiscard]] bool stopped() const { return control.stop.requested(); }

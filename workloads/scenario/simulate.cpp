@@ -234,6 +234,34 @@ Status add_model(Run& run, const RunOptions& options) {
   return success();
 }
 
+/// Runs the engine. Where the timeline is not to be kept, the metrics too, if the engine tells times task by task: the timeline is then that of the busiest
+/// device. nullopt: the timeline has everything.
+Expected<std::optional<Metrics>> run_and_measure(Run& run, const RunOptions& options) {
+  RunControl control = options.control;
+  control.record |= run.model.calls != nullptr || run.row.problem.training != nullptr;  // they look at every device
+  std::optional<MetricsReader> reader;
+  for (;;) {
+    if (!control.record) {
+      if (reader)
+        reader.emplace(run.model, *reader->still_to_read());
+      else
+        reader.emplace(run.model);
+      control.reader = &*reader;
+    }
+    auto timeline = options.engine->run(run.model, control);
+    if (!timeline) return timeline.error();
+    run.timeline = *std::move(timeline);
+    if (control.record || run.timeline.interrupted || run.timeline.size() > 0) return std::optional<Metrics>{};
+    if (!reader->still_to_read()) break;
+  }
+  MetricsReader::Measured measured = reader->measured(run.timeline.makespan);
+  measured.timeline.events = run.timeline.events;
+  measured.timeline.pass = run.timeline.pass;
+  measured.timeline.finished = run.timeline.finished;
+  run.timeline = std::move(measured.timeline);
+  return std::optional<Metrics>{std::move(measured.metrics)};
+}
+
 std::int64_t calls_in(const Schedule& schedule) {
   std::int64_t count = 0;
   for (const Program& program : schedule.programs)
@@ -265,9 +293,8 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
 Status play(Run& run, const RunOptions& options) {
   const Stopwatch wall;
   options.tell("simulating " + run.lowered->name);
-  auto timeline = options.engine->run(run.model, options.control);
-  if (!timeline) return timeline.error();
-  run.timeline = *std::move(timeline);
+  auto measured = run_and_measure(run, options);
+  if (!measured) return measured.error();
   if (run.timeline.interrupted) return success();
   if (run.model.calls != nullptr) {
     if (std::string why = why_inexact(run.model, run.timeline, run.conflicts); !why.empty()) {
@@ -277,7 +304,7 @@ Status play(Run& run, const RunOptions& options) {
     }
     run.row.calls = {calls_in(*run.lowered), {}, beside_calls(run.model, run.timeline)};
   }
-  run.metrics = measure(run.model, run.timeline);
+  run.metrics = *measured ? **std::move(measured) : measure(run.model, run.timeline);
   const Result prepared = std::move(run.row.result);
   run.row.result.trust = prepared.trust;
   run.row.result = result_of(run);

@@ -23,7 +23,9 @@ Expected<Timeline> run_events(const Model& model, const RunControl& control) {
 Expected<Timeline> run_des(const Model& model, const RunControl& control) {
   auto timeline = run_max_plus(model, control);
   if (!timeline) {
-    auto of_events = run_events(model, control);
+    RunControl recorded = control;
+    recorded.record |= control.reader != nullptr;  // events do not come task by task
+    auto of_events = run_events(model, recorded);
     if (!of_events) return of_events;
     timeline = *std::move(of_events);
   }

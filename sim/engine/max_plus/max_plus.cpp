@@ -32,11 +32,12 @@ class Pass {
 
   std::optional<Timeline> run() {
     if (!play()) return std::nullopt;
+    told_ = true;
     if (links_.has_suspects() && !interrupted_) {
       links_.begin_collecting(std::max<std::size_t>(std::size_t{1} << 20, static_cast<std::size_t>(finished_)));
       if (!play() || !links_.all_fit()) return std::nullopt;
     }
-    Timeline timeline{std::move(start_), std::move(sent_), reductions_of(model_)};
+    Timeline timeline{std::move(start_), std::move(sent_), control_.record ? reductions_of(model_) : std::vector<Timeline::Reduction>{}};
     timeline.makespan = Picoseconds{last_};
     timeline.pass = "max-plus";
     timeline.finished = finished_;
@@ -142,6 +143,7 @@ class Pass {
     Times& sent = known_[i].sent;
     take(sent, nodes);
     std::uint32_t activity = of_program.first_activity[row.task];
+    row_start_.resize(nodes);
     for (std::size_t l = 0; l < nodes; ++l) {
       if (who.to[l] == no_device) {
         sent[l] = 0;
@@ -161,11 +163,21 @@ class Pass {
           last_ = std::max(last_, core_free_[node]);
         }
       }
+      row_start_[l] = Picoseconds{start};
       if (control_.record) start_[activity] = Picoseconds{start}, sent_[activity] = Picoseconds{end};
       ++activity;
     }
     finished_ += who.doers;
+    tell(row, sent);
     return true;
+  }
+
+  /// The times of a row, to who reads them.
+  void tell(const Row& row, const Times& sent) {
+    if (control_.reader == nullptr || told_) return;
+    row_sent_.resize(row_start_.size());
+    for (std::size_t l = 0; l < row_sent_.size(); ++l) row_sent_[l] = Picoseconds{sent[l]};
+    control_.reader->read(row.program, row.task, row_start_, row_sent_);
   }
 
   /// Finds the works of a row that transfers may slow, into works_ (the others have no `alone`), and the transfers beside them. Whether there are any.
@@ -257,6 +269,7 @@ class Pass {
       if (who.receivers < nodes) std::fill(known_[i].received.begin(), known_[i].received.end(), 0);
     }
     std::uint32_t activity = of_program.first_activity[row.task];
+    row_start_.resize(nodes);
     for (std::size_t l = 0; l < nodes; ++l) {
       const std::uint32_t receiver = who.to[l];
       if (receiver == no_device) {
@@ -285,10 +298,12 @@ class Pass {
       sent[l] = end;
       (*received)[there.local] = reduced;
       last_ = std::max(last_, reduced);
+      row_start_[l] = Picoseconds{start};
       if (control_.record) start_[activity] = Picoseconds{start}, sent_[activity] = Picoseconds{end};
       ++activity;
     }
     finished_ += who.doers;
+    tell(row, sent);
     if (remembered && last > 0) {
       on_memory_.push_back({i, first, last});
       known_[i].beside = true;
@@ -351,8 +366,9 @@ class Pass {
   std::vector<MemoryUse::Work> works_;         // of the present row, per local node
   std::vector<std::int64_t> begin_, latest_;   // of the flows of these works, per node
   std::vector<std::vector<Beside>> beside_;    // them, per node
+  std::vector<Picoseconds> row_start_, row_sent_;  // of the present row, per local node
   std::int64_t last_ = 0, finished_ = 0;
-  bool interrupted_ = false;
+  bool interrupted_ = false, told_ = false;  // told_: the reader has all rows
   std::vector<Picoseconds> start_, sent_;
 };
 
