@@ -23,8 +23,8 @@ std::int64_t sum(std::int64_t time, std::int64_t duration) { return later(Picose
 
 class Pass {
  public:
-  Pass(const Model& model, const RunControl& control, Rows rows)
-      : model_{model}, control_{control}, rows_{std::move(rows)}, rates_{model}, timings_{model, rates_}, links_{rates_} {
+  Pass(const Model& model, const RunControl& control, const RowGraph& graph)
+      : model_{model}, control_{control}, graph_{graph}, rows_{graph.order()}, rates_{model}, timings_{model, rates_}, links_{rates_} {
     for (std::size_t i = 0; i < rows_.rows.size(); ++i) position_of_last_use(i);
     const auto activities = static_cast<std::size_t>(model.deployment.activities());
     if (control.record) start_.assign(activities, not_yet), sent_.assign(activities, not_yet);
@@ -78,7 +78,7 @@ class Pass {
         last_ = std::max(last_, core);
       }
     std::int64_t next_report = 0;
-    for (std::uint32_t i = 0; i < rows_.rows.size(); ++i) {
+    for (const Unit& unit : rows_.units) {
       if (finished_ >= next_report) {
         next_report = finished_ + instances_between_reports;
         if (control_.progress) control_.progress(RunProgress{Picoseconds{last_}, finished_, model_.deployment.activities()});
@@ -86,8 +86,8 @@ class Pass {
       }
       interrupted_ |= Picoseconds{last_} > control_.limit;  // flows that meet would end later still
       if (interrupted_) return true;
-      if (!play_row(i)) return false;
-      for (const std::uint32_t row : forgotten_after_[i]) {
+      if (!(unit.is_circle() ? play_circle(unit) : play_row(unit.first))) return false;
+      for (const std::uint32_t row : forgotten_after_[unit.end - 1]) {
         known_[row].asked_for = false;
         recycle(known_[row]);
       }
@@ -111,7 +111,7 @@ class Pass {
     gate(rows_.own(row), nodes, own_);
     if (cost.kind == TaskCost::Kind::work) return work(i, row, cost, who);
     if (who.to_task.empty()) gate(rows_.receive(row), nodes, ready_);
-    return transfer(i, row, cost, who);
+    return transfer(i, who);
   }
 
   /// When everything that a gate waits for is there, per local node.
@@ -131,41 +131,57 @@ class Pass {
     if (first) std::fill(ready.begin(), ready.end(), 0);
   }
 
-  bool work(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who) {
+  /// A row of works at hand.
+  struct Works {
+    const TaskCost& cost;
+    const Participants& who;
+    const Deployment::OfProgram& of_program;
+    const Timings::OfWork* times;
+    const std::uint32_t* speeds;
+    const std::vector<Seconds>* shares;
+    std::uint32_t first_activity;
+    bool slowed;
+    Times& sent;
+  };
+  Works works_of(std::uint32_t i, bool slowed) {
+    const Row& row = rows_.rows[i];
+    const TaskCost& cost = model_.costs[row.program][row.task];
     const auto& of_program = model_.deployment.programs[row.program];
-    const std::size_t nodes = of_program.devices.size();
-    const Timings::OfWork* const times = timings_.of_work(cost);
-    const std::uint32_t* const speeds = timings_.speed_classes();
     const std::vector<Seconds>* shares = nullptr;
     if (!model_.core_shares.empty() && !model_.core_shares[row.program].behind[row.task].empty()) shares = &model_.core_shares[row.program].behind[row.task];
-    const bool slowed = memories_->may_slow() && cost.memory_bytes > 0 && look_beside(row, cost, who);
-    Times& sent = known_[i].sent;
-    take(sent, nodes);
-    std::uint32_t activity = of_program.first_activity[row.task];
-    for (std::size_t l = 0; l < nodes; ++l) {
-      if (who.to[l] == no_device) {
-        sent[l] = 0;
-        continue;
-      }
-      const std::uint32_t node = of_program.devices[l];
-      const Timings::OfWork& time = times[speeds == nullptr ? 0 : speeds[node]];
-      const std::int64_t start = cost.on_core ? std::max(own_[l], core_free_[node]) : own_[l];
-      std::int64_t end = sum(start, time.whole());
-      if (slowed && works_[l].alone > 0) end = sum(memories_->end(works_[l], beside_[node]), time.rest);
-      sent[l] = end;
-      last_ = std::max(last_, end);
-      if (cost.on_core) {
-        core_free_[node] = end;
-        if (shares != nullptr && (*shares)[l] != Seconds{}) {
-          core_free_[node] = sum(end, ceil_to_clock((*shares)[l]).count());
-          last_ = std::max(last_, core_free_[node]);
-        }
-      }
-      if (control_.record) start_[activity] = Picoseconds{start}, sent_[activity] = Picoseconds{end};
-      ++activity;
-    }
+    take(known_[i].sent, of_program.devices.size());
+    return {cost, model_.deployment.who(row.program, row.task), of_program, timings_.of_work(cost), timings_.speed_classes(), shares,
+            of_program.first_activity[row.task], slowed, known_[i].sent};
+  }
+
+  bool work(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who) {
+    const Works works = works_of(i, memories_->may_slow() && cost.memory_bytes > 0 && look_beside(row, cost, who));
+    std::uint32_t activity = works.first_activity;
+    for (std::size_t l = 0; l < works.sent.size(); ++l)
+      if (who.to[l] == no_device)
+        works.sent[l] = 0;
+      else
+        work_at(works, l, own_[l], activity++);
     finished_ += who.doers;
     return true;
+  }
+
+  void work_at(const Works& works, std::size_t l, std::int64_t ready, std::uint32_t activity) {
+    const std::uint32_t node = works.of_program.devices[l];
+    const Timings::OfWork& time = works.times[works.speeds == nullptr ? 0 : works.speeds[node]];
+    const std::int64_t start = works.cost.on_core ? std::max(ready, core_free_[node]) : ready;
+    std::int64_t end = sum(start, time.whole());
+    if (works.slowed && works_[l].alone > 0) end = sum(memories_->end(works_[l], beside_[node]), time.rest);
+    works.sent[l] = end;
+    last_ = std::max(last_, end);
+    if (works.cost.on_core) {
+      core_free_[node] = end;
+      if (works.shares != nullptr && (*works.shares)[l] != Seconds{}) {
+        core_free_[node] = sum(end, ceil_to_clock((*works.shares)[l]).count());
+        last_ = std::max(last_, core_free_[node]);
+      }
+    }
+    if (control_.record) start_[activity] = Picoseconds{start}, sent_[activity] = Picoseconds{end};
   }
 
   /// Finds the works of a row that transfers may slow, into works_ (the others have no `alone`), and the transfers beside them. Whether there are any.
@@ -238,62 +254,140 @@ class Pass {
     });
   }
 
-  bool transfer(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who) {
+  /// A row of transfers at hand.
+  struct Transfers {
+    const TaskCost& cost;
+    const Participants& who;
+    const std::vector<std::uint32_t>& paths;
+    const std::uint32_t* path_classes;
+    const Timings::OfTransfer* times;
+    const std::uint32_t* speeds;
+    std::uint32_t first_activity;
+    bool channel;  // Sends to Recvs
+    Times& sent;
+    std::uint32_t receiving = no_device;  // the row that receives
+    Times* received = nullptr;            // of that row
+    const std::int64_t* reductions = nullptr;
+    std::int64_t first = end_of_clock.count(), last = 0;  // begin and end of flows
+  };
+  Transfers transfers_of(std::uint32_t i) {
+    const Row& row = rows_.rows[i];
+    const TaskCost& cost = model_.costs[row.program][row.task];
+    const Participants& who = model_.deployment.who(row.program, row.task);
     const auto& of_program = model_.deployment.programs[row.program];
-    const std::size_t nodes = of_program.devices.size();
-    const Timings::OfTransfer* const times = timings_.of_transfer(cost);
-    const std::uint32_t* const path_classes = timings_.path_classes();
-    const std::uint32_t* const speeds = timings_.speed_classes();
-    const std::vector<std::uint32_t>& paths = model_.routings[cost.routing];
     const bool channel = !who.to_task.empty();
-    const bool remembered = memories_->may_slow() && cost.flow_bytes > 0;
-    if (remembered && channel) return false;  // whose flows nobody remembers
-    std::int64_t first = end_of_clock.count(), last = 0;
-    const std::int64_t* reductions = timings_.of_reduction(cost);
-    Times& sent = known_[i].sent;
-    take(sent, nodes);
-    if (!channel) {
-      take(known_[i].received, nodes);
-      if (who.receivers < nodes) std::fill(known_[i].received.begin(), known_[i].received.end(), 0);
-    }
-    std::uint32_t activity = of_program.first_activity[row.task];
-    for (std::size_t l = 0; l < nodes; ++l) {
-      const std::uint32_t receiver = who.to[l];
-      if (receiver == no_device) {
-        sent[l] = 0;
+    take(known_[i].sent, of_program.devices.size());
+    Transfers transfers{cost, who, model_.routings[cost.routing], timings_.path_classes(), timings_.of_transfer(cost), timings_.speed_classes(),
+                        of_program.first_activity[row.task], channel, known_[i].sent};
+    if (channel) return transfers;
+    take(known_[i].received, of_program.devices.size());
+    receive_at(transfers, i, row.program, row.task);
+    return transfers;
+  }
+
+  /// From now on another row receives.
+  void receive_at(Transfers& transfers, std::uint32_t row, std::uint32_t program, std::uint32_t task) {
+    transfers.receiving = row;
+    transfers.received = &known_[row].received;
+    transfers.reductions = timings_.of_reduction(model_.costs[program][task]);
+  }
+
+  bool transfer(std::uint32_t i, const Participants& who) {
+    Transfers transfers = transfers_of(i);
+    if (!transfers.channel && who.receivers < transfers.sent.size()) std::fill(transfers.received->begin(), transfers.received->end(), 0);
+    std::uint32_t activity = transfers.first_activity;
+    for (std::size_t l = 0; l < transfers.sent.size(); ++l) {
+      if (who.to[l] == no_device) {
+        transfers.sent[l] = 0;
         continue;
       }
-      const Deployment::Place& there = model_.deployment.places[receiver];
-      const Times* ready = &ready_;
-      Times* received = &known_[i].received;
-      if (channel) {
-        Known& receiving = known_[row_of(there.program, who.to_task[l])];
-        ready = &receiving.sent;
-        received = &receiving.received;
-        reductions = timings_.of_reduction(model_.costs[there.program][who.to_task[l]]);
-      }
-      const std::int64_t start = std::max(own_[l], (*ready)[there.local]);
-      const std::uint32_t path = paths[l];
-      const Timings::OfTransfer& time = times[path_classes[path]];
-      const std::int64_t begin = sum(start, time.delay), end = sum(begin, time.flow);
-      if (time.flow > 0) {
-        if (!cross(path, begin, end)) return false;
-        first = std::min(first, begin);
-        last = std::max(last, end);
-      }
-      const std::int64_t reduced = sum(end, reductions[speeds == nullptr ? 0 : speeds[receiver]]);
-      sent[l] = end;
-      (*received)[there.local] = reduced;
-      last_ = std::max(last_, reduced);
-      if (control_.record) start_[activity] = Picoseconds{start}, sent_[activity] = Picoseconds{end};
-      ++activity;
+      const Deployment::Place& there = model_.deployment.places[who.to[l]];
+      const std::int64_t receive_ready = transfers.channel ? receive_ready_at(transfers, l, there) : ready_[there.local];
+      if (!transfer_at(transfers, l, there, own_[l], receive_ready, activity++))
+        return false;
     }
     finished_ += who.doers;
-    if (remembered && last > 0) {
-      on_memory_.push_back({i, first, last});
-      known_[i].beside = true;
+    remember(i, transfers);
+    return true;
+  }
+
+  /// When the Recv of a Send is ready.
+  std::int64_t receive_ready_at(Transfers& transfers, std::size_t l, const Deployment::Place& there) {
+    const std::uint32_t task = transfers.who.to_task[l];
+    if (const std::uint32_t row = row_of(there.program, task); row != transfers.receiving) receive_at(transfers, row, there.program, task);
+    return known_[transfers.receiving].sent[there.local];
+  }
+
+  bool transfer_at(Transfers& transfers, std::size_t l, const Deployment::Place& there, std::int64_t send_ready, std::int64_t receive_ready, std::uint32_t activity) {
+    const std::uint32_t path = transfers.paths[l], receiver = transfers.who.to[l];
+    const Timings::OfTransfer& time = transfers.times[transfers.path_classes[path]];
+    const std::int64_t start = std::max(send_ready, receive_ready), begin = sum(start, time.delay), end = sum(begin, time.flow);
+    if (time.flow > 0) {
+      if (!cross(path, begin, end)) return false;
+      transfers.first = std::min(transfers.first, begin);
+      transfers.last = std::max(transfers.last, end);
+    }
+    const std::int64_t reduced = sum(end, transfers.reductions[transfers.speeds == nullptr ? 0 : transfers.speeds[receiver]]);
+    transfers.sent[l] = end;
+    (*transfers.received)[there.local] = reduced;
+    last_ = std::max(last_, reduced);
+    if (control_.record) start_[activity] = Picoseconds{start}, sent_[activity] = Picoseconds{end};
+    return true;
+  }
+
+  /// The flows of a row may be beside works to come.
+  void remember(std::uint32_t i, const Transfers& transfers) {
+    if (!memories_->may_slow() || transfers.last == 0) return;
+    on_memory_.push_back({i, transfers.first, transfers.last});
+    known_[i].beside = true;
+  }
+
+  /// Rows that wait for each other, instance by instance.
+  bool play_circle(const Unit& unit) {
+    std::vector<std::optional<Works>> works(unit.end - unit.first);
+    std::vector<std::optional<Transfers>> transfers(works.size());
+    for (std::uint32_t i = unit.first; i < unit.end; ++i) {
+      const Row& row = rows_.rows[i];
+      const TaskCost& cost = model_.costs[row.program][row.task];
+      const std::size_t nodes = model_.deployment.programs[row.program].devices.size();
+      if (cost.kind == TaskCost::Kind::work) {
+        if (memories_->may_slow() && cost.memory_bytes > 0) return false;  // looked for only beside whole rows
+        works[i - unit.first].emplace(works_of(i, false));
+      } else if (cost.kind == TaskCost::Kind::transfer) {
+        transfers[i - unit.first].emplace(transfers_of(i));
+      } else {
+        take(known_[i].sent, nodes), take(known_[i].received, nodes);
+      }
+      for (Times* times : {&known_[i].sent, &known_[i].received}) std::fill(times->begin(), times->end(), 0);
+    }
+    for (const auto& [r, local] : graph_.circles()[unit.circle]) {
+      const Row& row = rows_.rows[unit.first + r];
+      if (works[r]) {
+        work_at(*works[r], local, gate_at(rows_.own(row), local), works[r]->first_activity + works[r]->who.rank[local]);
+      } else if (transfers[r]) {
+        Transfers& at = *transfers[r];
+        const Deployment::Place& there = model_.deployment.places[at.who.to[local]];
+        const std::int64_t receive_ready = at.channel ? receive_ready_at(at, local, there) : gate_at(rows_.receive(row), there.local);
+        if (!transfer_at(at, local, there, gate_at(rows_.own(row), local), receive_ready, at.first_activity + at.who.rank[local])) return false;
+      } else {
+        known_[unit.first + r].sent[local] = gate_at(rows_.receive(row), local);
+      }
+    }
+    for (std::uint32_t i = unit.first; i < unit.end; ++i) {
+      finished_ += model_.deployment.who(rows_.rows[i].program, rows_.rows[i].task).doers;
+      if (transfers[i - unit.first]) remember(i, *transfers[i - unit.first]);
     }
     return true;
+  }
+
+  /// When everything that the gate of a local node waits for is there.
+  [[nodiscard]] std::int64_t gate_at(std::span<const Source> sources, std::size_t l) const {
+    std::int64_t ready = 0;
+    for (const Source& source : sources) {
+      const Times& times = source.received ? known_[source.row].received : known_[source.row].sent;
+      if (!times.empty()) ready = std::max(ready, times[l]);
+    }
+    return ready;
   }
 
   bool cross(std::uint32_t path, std::int64_t begin, std::int64_t end) {
@@ -336,6 +430,7 @@ class Pass {
 
   const Model& model_;
   const RunControl& control_;
+  const RowGraph& graph_;
   Rows rows_;
   LinkRates rates_;
   Timings timings_;
@@ -361,9 +456,9 @@ class Pass {
 }  // namespace max_plus
 
 std::optional<Timeline> run_max_plus(const Model& model, const RunControl& control) {
-  auto rows = max_plus::order_rows(model);
-  if (!rows) return std::nullopt;
-  return max_plus::Pass{model, control, *std::move(rows)}.run();
+  const max_plus::RowGraph graph{model};
+  if (!graph.has_order()) return std::nullopt;
+  return max_plus::Pass{model, control, graph}.run();
 }
 
 }  // namespace podsim
