@@ -5,6 +5,7 @@
 #include <boost/graph/strong_components.hpp>
 #include <cassert>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <tuple>
@@ -89,11 +90,23 @@ std::vector<std::uint32_t> RowGraph::sorted(std::span<const std::int64_t> wanted
   each_task([&](std::uint32_t, std::size_t, std::uint32_t self) {
     for (const std::uint32_t follower : followers_[self]) before[unit_of_[follower]] += unit_of_[follower] != unit_of_[self] || circle_of_[unit_of_[self]] == no_device;
   });
+  // By when each unit is wanted: what others wait for, by when they are.
+  std::vector<std::int64_t> by(units_.size(), 0);
+  if (!wanted.empty()) {
+    for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
+      by[unit] = std::numeric_limits<std::int64_t>::max();
+      for (const std::uint32_t task : units_[unit]) by[unit] = std::min(by[unit], wanted[task]);
+    }
+    const std::vector<std::uint32_t> program_order = sorted({});
+    for (std::size_t i = program_order.size(); i-- > 0;)
+      for (const std::uint32_t task : units_[program_order[i]])
+        for (const std::uint32_t follower : followers_[task]) by[program_order[i]] = std::min(by[program_order[i]], by[unit_of_[follower]]);
+  }
   using Entry = std::tuple<std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t>;  // wanted time, task, program, unit
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   const auto make_ready = [&](std::uint32_t unit) {
     const Place& place = places_[units_[unit].front()];
-    ready.emplace(wanted.empty() ? 0 : wanted[units_[unit].front()], place.task, place.program, unit);
+    ready.emplace(by[unit], place.task, place.program, unit);
   };
   for (std::uint32_t unit = 0; unit < units_.size(); ++unit)
     if (before[unit] == 0) make_ready(unit);

@@ -48,8 +48,8 @@ class RowGraph {
 
   /// False: instances wait for each other, which is a deadlock; then there is no order.
   [[nodiscard]] bool has_order() const { return has_order_; }
-  /// As in the programs, where that is an order: so times are asked for soon after they are known. Given `wanted`, a time per task by number(), tasks
-  /// with lower ones come first. Cost O(tasks log tasks + edges).
+  /// As in the programs, where that is an order: so times are asked for soon after they are known. Given `wanted`, a time per task by number(), the order
+  /// is close to that of these times, and tasks come as late as what waits for them allows. Cost O(tasks log tasks + edges).
   [[nodiscard]] Rows order(std::span<const std::int64_t> wanted = {}) const;
   /// Numbers tasks through all programs.
   [[nodiscard]] std::uint32_t number(std::uint32_t program, std::size_t task) const { return first_[program] + static_cast<std::uint32_t>(task); }
