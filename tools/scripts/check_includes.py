@@ -58,7 +58,7 @@ PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [
     (re.compile(r"simgrid/|xbt/"), ("sim/engine/simgrid",), "SimGrid"),
-    (re.compile(r"boost/graph/"), ("sim/topology", "workloads/sharded"), "Boost.Graph"),
+    (re.compile(r"boost/graph/"), ("sim/topology", "sim/engine/max_plus", "workloads/sharded"), "Boost.Graph"),
     (re.compile(r"boost/math/"), ("sim/base",), "Boost.Math"),
     (re.compile(r"boost/program_options"), ("tools/command",), "Boost.Program_options"),
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),

@@ -45,24 +45,29 @@ struct Flow {
 }
 
 struct Seen {
-  int passed = 0, met = 0, needless = 0, slowed_works = 0;  // needless: nobody was held back, but the pass could not tell
+  int passed = 0, mixed = 0, met = 0, needless = 0, slowed_works = 0;  // needless: nobody was held back, but the pass could not tell
 };
+
+/// Takes all meetings, however many.
+constexpr MeetingLimits any_meetings{0, 1, 1, 1e9, 64};
 
 /// Both ways of one model.
 void compare(const Model& model, Seen& seen) {
   const auto events = run_events(model, {});
   ASSERT_TRUE(events) << to_text(events.error());
-  const auto passed = run_max_plus(model, {});
+  const auto passed = run_max_plus(model, {}, any_meetings);
   if (!passed) {
     ++(nobody_was_held_back(model, *events) ? seen.needless : seen.met);
     return;
   }
-  ++seen.passed;
+  ++(passed->pass == "mixed" ? seen.mixed : seen.passed);
   EXPECT_EQ(passed->makespan, events->makespan);
   EXPECT_EQ(passed->finished, events->finished);
   ASSERT_EQ(passed->size(), events->size());
   for (std::size_t a = 0; a < events->size(); ++a) ASSERT_EQ(passed->at(a), events->at(a)) << "activity " << a;
-  ASSERT_TRUE(nobody_was_held_back(model, *events));
+  if (passed->pass == "max-plus") {
+    ASSERT_TRUE(nobody_was_held_back(model, *events));
+  }
   const CostedGraph costs = write_out(model);
   for (std::size_t a = 0; a < events->size(); ++a)
     if (costs.graph.activities[a].kind == Activity::Kind::work && events->sent(a) - events->start(a) > ceil_to_clock(costs.work_time[a]) + Picoseconds{2}) {
@@ -99,10 +104,12 @@ TEST_P(MaxPlusIsDes, OnRandomSchedules) {
     if (HasFatalFailure()) return;
   }
   RecordProperty("passed", seen.passed);
+  RecordProperty("mixed", seen.mixed);
   RecordProperty("met", seen.met);
   RecordProperty("needless", seen.needless);
   EXPECT_GE(seen.passed, 75);
-  EXPECT_GE(seen.met, 75);
+  EXPECT_GE(seen.mixed, 75);
+  std::cerr << seen.passed << " passed, " << seen.mixed << " mixed, " << seen.met << " met, " << seen.needless << " needless\n";
 }
 
 /// Memory that a work on the core fills alone, beside slower links: the work gets what transfers leave.
@@ -134,6 +141,7 @@ TEST_P(MaxPlusIsDes, WhereTransfersSlowWorks) {
   }
   RecordProperty("slowed works", seen.slowed_works);
   EXPECT_GE(seen.slowed_works, 5);
+  std::cerr << seen.passed << " passed, " << seen.mixed << " mixed, " << seen.met << " met, " << seen.needless << " needless\n";
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/engine/des/event_queue.hpp"
-#include "sim/engine/des/link_sharing.hpp"
+#include "sim/engine/link_sharing.hpp"
 #include "sim/engine/des/program_table.hpp"
 #include "sim/engine/engine.hpp"
 

@@ -8,7 +8,8 @@ namespace podsim::max_plus {
 bool LinkCertificate::cross_suspect(std::uint32_t link, std::int64_t draw, std::int64_t begin, std::int64_t end) {
   State& state = links_[link];
   if (collecting_) {
-    if (room_ == 0) return false;
+    overflowed_ |= room_ == 0;
+    if (overflowed_) return true;
     --room_;
     suspects_[state.suspect].flows.push_back({begin, end, draw});
     return true;
@@ -29,7 +30,9 @@ void LinkCertificate::begin_collecting(std::size_t most) {
   for (State& state : links_) state.begin = state.end = state.draw = 0;
 }
 
-bool LinkCertificate::all_fit() {
+std::optional<std::vector<std::uint32_t>> LinkCertificate::misfits() {
+  if (overflowed_) return std::nullopt;
+  std::vector<std::uint32_t> result;
   std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, of the sum of draws: at one time flows end before others begin
   for (Suspect& suspect : suspects_) {
     changes.clear();
@@ -37,12 +40,21 @@ bool LinkCertificate::all_fit() {
     std::sort(changes.begin(), changes.end());
     std::int64_t sum = 0;
     for (const auto& [time, change] : changes) {
-      if (change > 0 && change > rates_.capacity[suspect.link] - sum) return false;
+      if (change > 0 && change > rates_.capacity[suspect.link] - sum) {
+        result.push_back(suspect.link);
+        break;
+      }
       sum += change;
     }
     suspect.flows = {};
   }
-  return true;
+  return result;
+}
+
+void LinkCertificate::forget() {
+  std::fill(links_.begin(), links_.end(), State{});
+  suspects_.clear();
+  collecting_ = overflowed_ = false;
 }
 
 }  // namespace podsim::max_plus

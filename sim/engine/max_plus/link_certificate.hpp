@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/link_rates.hpp"
@@ -9,7 +10,7 @@
 namespace podsim::max_plus {
 
 /// Flows are found in any order. A link whose flows come one after the other, in the order in which they are found, costs one comparison per flow. The
-/// other links are suspects: a second pass collects their flows, and all_fit() adds them up over time.
+/// other links are suspects: a second pass collects their flows, and misfits() adds them up over time.
 class LinkCertificate {
  public:
   explicit LinkCertificate(const LinkRates& rates) : rates_{rates}, links_(rates.capacity.size()) {}
@@ -28,8 +29,10 @@ class LinkCertificate {
   [[nodiscard]] bool has_suspects() const { return !suspects_.empty(); }
   /// Before the second pass; `most` flows are kept.
   void begin_collecting(std::size_t most);
-  /// After the second pass. False: some flows do not fit, or there were too many to tell.
-  bool all_fit();
+  /// After the second pass: the links whose flows do not fit. nullopt: there were too many flows to tell.
+  std::optional<std::vector<std::uint32_t>> misfits();
+  /// As at the beginning.
+  void forget();
 
  private:
   struct State {
@@ -49,6 +52,7 @@ class LinkCertificate {
   std::vector<State> links_;
   std::vector<Suspect> suspects_;
   bool collecting_ = false;
+  bool overflowed_ = false;
   std::size_t room_ = 0;
 };
 

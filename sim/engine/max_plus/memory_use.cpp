@@ -95,7 +95,6 @@ std::int64_t MemoryUse::latest_end(const Work& work) const {
 /// As LinkSharing does it: what was moved is taken off only when the rate changes.
 std::int64_t MemoryUse::end(const Work& work, std::span<const Beside> beside) {
   const Rate rate_with = rate_of(work);
-  const std::uint32_t link = rates_.links_of(work.path).front().link;
   std::int64_t transfers = 0, since = work.begin;
   double bytes = work.bytes;
   changes_.clear();
@@ -121,6 +120,11 @@ std::int64_t MemoryUse::end(const Work& work, std::span<const Beside> beside) {
     rate = next;
     end = in(now, rates_.duration(bytes, rate));
   }
+  return end;
+}
+
+void MemoryUse::tell(const Work& work, std::int64_t end) {
+  const std::uint32_t link = rates_.links_of(work.path).front().link;
   Memory& memory = memories_[link - first_];
   if (memory.works.size() == works_kept) {
     memory.forgotten_until = memory.works.front().end;
@@ -128,7 +132,11 @@ std::int64_t MemoryUse::end(const Work& work, std::span<const Beside> beside) {
   }
   memory.works.push_back({work.begin, end});
   slowed_until_[link - first_] = end;
-  return end;
+}
+
+void MemoryUse::forget() {
+  for (Memory& memory : memories_) memory.forgotten_until = 0, memory.works.clear();
+  std::fill(slowed_until_.begin(), slowed_until_.end(), 0);
 }
 
 }  // namespace podsim::max_plus

@@ -41,8 +41,12 @@ class MemoryUse {
   };
   /// When it ends if transfers draw the most they can; if that is not `alone` after its begin, they matter.
   [[nodiscard]] std::int64_t latest_end(const Work& work) const;
-  /// When it ends beside these transfers, which must be all that are there before its latest end. Works of a node come in its core's order.
-  std::int64_t end(const Work& work, std::span<const Beside> beside);
+  /// When it ends beside these transfers, which must be all that are there before its latest end.
+  [[nodiscard]] std::int64_t end(const Work& work, std::span<const Beside> beside);
+  /// Its end was told: cross() knows. Works of a node come in its core's order.
+  void tell(const Work& work, std::int64_t end);
+  /// As at the beginning.
+  void forget();
 
  private:
   struct Interval {

@@ -1,158 +1,194 @@
 #include "sim/engine/max_plus/rows.hpp"
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/strong_components.hpp>
+#include <cassert>
 #include <functional>
+#include <limits>
+#include <numeric>
 #include <queue>
 #include <tuple>
 
+#include "sim/engine/max_plus/circle.hpp"
+
 namespace podsim::max_plus {
 
-namespace {
-
-/// Numbers tasks through all programs, and says which must come before which.
-class Orderer {
- public:
-  explicit Orderer(const Model& model) : model_{model} {
-    std::uint32_t tasks = 0;
-    for (const auto& costs : model.costs) {
-      first_.push_back(tasks);
-      tasks += static_cast<std::uint32_t>(costs.size());
-    }
-    first_.push_back(tasks);
-    senders_.resize(tasks);
+RowGraph::RowGraph(const Model& model) : model_{model} {
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
+    first_.push_back(static_cast<std::uint32_t>(places_.size()));
+    for (std::uint32_t t = 0; t < model.costs[p].size(); ++t) places_.push_back({p, t});
   }
+  first_.push_back(static_cast<std::uint32_t>(places_.size()));
+  match();
+  collect();
+  unit_of_.resize(places_.size());
+  std::iota(unit_of_.begin(), unit_of_.end(), 0U);
+  units_.resize(places_.size());
+  for (std::uint32_t t = 0; t < units_.size(); ++t) units_[t] = {t};
+  circle_of_.assign(units_.size(), no_device);
+  if (sorted({}).size() == units_.size()) return;
+  find_circles();
+  has_order_ = order_circles();
+}
 
-  std::optional<Rows> run() {
-    match();
-    collect();
-    if (!sort()) return std::nullopt;
-    return write();
-  }
+template <class Visit>
+void RowGraph::each_task(Visit visit) const {
+  for (std::uint32_t self = 0; self < places_.size(); ++self) visit(places_[self].program, places_[self].task, self);
+}
 
- private:
-  struct Gates {
-    std::vector<Wait> own, receive;
-  };
+/// The Sends of each Recv.
+void RowGraph::match() {
+  senders_.resize(places_.size());
+  each_task([&](std::uint32_t p, std::size_t t, std::uint32_t sender) {
+    const Participants& who = model_.deployment.who(p, t);
+    if (model_.costs[p][t].kind != TaskCost::Kind::transfer || who.to_task.empty()) return;
+    for (std::size_t l = 0; l < who.to.size(); ++l)
+      if (who.does(l)) {
+        auto& senders = senders_[number(model_.deployment.places[who.to[l]].program, who.to_task[l])];
+        if (senders.empty() || senders.back() != sender) senders.push_back(sender);
+      }
+  });
+}
 
-  [[nodiscard]] std::uint32_t number(std::uint32_t program, std::size_t task) const { return first_[program] + static_cast<std::uint32_t>(task); }
-
-  template <class Visit>
-  void each_task(Visit visit) const {
-    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
-      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) visit(p, t, number(p, t));
-  }
-
-  /// The Sends of each Recv.
-  void match() {
-    each_task([&](std::uint32_t p, std::size_t t, std::uint32_t sender) {
-      const Participants& who = model_.deployment.who(p, t);
-      if (model_.costs[p][t].kind != TaskCost::Kind::transfer || who.to_task.empty()) return;
-      for (std::size_t l = 0; l < who.to.size(); ++l)
-        if (who.does(l)) {
-          auto& senders = senders_[number(model_.deployment.places[who.to[l]].program, who.to_task[l])];
-          if (senders.empty() || senders.back() != sender) senders.push_back(sender);
-        }
-    });
-  }
-
-  /// The waits of all gates, and who comes after whom.
-  void collect() {
-    gates_.resize(first_.back());
-    followers_.resize(first_.back());
-    before_.assign(first_.back(), 0);
-    each_task([&](std::uint32_t p, std::size_t t, std::uint32_t self) {
-      const Program& program = model_.schedule->programs[p];
-      const Participants& who = model_.deployment.who(p, t);
-      if (!who.to.empty() && model_.costs[p][t].kind != TaskCost::Kind::receive) gates_[self].own = waits_of(program, TaskId{t}, false);
-      if (!who.from.empty()) gates_[self].receive = waits_of(program, TaskId{t}, true);
-      for (const auto* waits : {&gates_[self].own, &gates_[self].receive})
-        for (const Wait& wait : *waits) {
-          const std::uint32_t source = number(p, wait.task.index());
-          if (wait.received && model_.costs[p][wait.task.index()].kind == TaskCost::Kind::receive)
-            for (const std::uint32_t sender : senders_[source]) precede(sender, self);
-          else
-            precede(source, self);
-        }
-      for (const std::uint32_t sender : senders_[self]) precede(self, sender);
-    });
-    for (std::uint32_t p = 0; p < model_.costs.size(); ++p) {
-      std::uint32_t previous = no_device;
-      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
-        if (!model_.costs[p][t].on_core) continue;
-        if (previous != no_device) precede(previous, number(p, t));
-        previous = number(p, t);
+/// The waits of all gates, and who comes after whom.
+void RowGraph::collect() {
+  gates_.resize(places_.size());
+  followers_.resize(places_.size());
+  const auto kind = [&](std::uint32_t p, TaskId task) { return model_.costs[p][task.index()].kind; };
+  each_task([&](std::uint32_t p, std::size_t t, std::uint32_t self) {
+    const Program& program = model_.schedule->programs[p];
+    const Participants& who = model_.deployment.who(p, t);
+    if (!who.to.empty() && kind(p, TaskId{t}) != TaskCost::Kind::receive) gates_[self].own = waits_of(program, TaskId{t}, false);
+    if (!who.from.empty()) gates_[self].receive = waits_of(program, TaskId{t}, true);
+    for (auto* waits : {&gates_[self].own, &gates_[self].receive}) {
+      // A Recv sends nothing.
+      std::erase_if(*waits, [&](const Wait& wait) { return !wait.received && kind(p, wait.task) == TaskCost::Kind::receive; });
+      for (const Wait& wait : *waits) {
+        const std::uint32_t source = number(p, wait.task.index());
+        if (kind(p, wait.task) == TaskCost::Kind::receive)
+          for (const std::uint32_t sender : senders_[source]) precede(sender, self);
+        else
+          precede(source, self);
       }
     }
-  }
-
-  void precede(std::uint32_t one, std::uint32_t other) {
-    followers_[one].push_back(other);
-    ++before_[other];
-  }
-
-  /// As in the programs, where that is an order: so times are asked for soon after they are known.
-  bool sort() {
-    using Entry = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // task, program, number
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    each_task([&](std::uint32_t p, std::size_t t, std::uint32_t self) {
-      if (before_[self] == 0) ready.emplace(static_cast<std::uint32_t>(t), p, self);
-    });
-    while (!ready.empty()) {
-      const auto [task, program, self] = ready.top();
-      ready.pop();
-      order_.push_back({program, task});
-      for (const std::uint32_t follower : followers_[self])
-        if (--before_[follower] == 0) {
-          const auto p = static_cast<std::uint32_t>(std::upper_bound(first_.begin(), first_.end(), follower) - first_.begin() - 1);
-          ready.emplace(follower - first_[p], p, follower);
-        }
+    for (const std::uint32_t sender : senders_[self]) precede(self, sender);
+  });
+  for (std::uint32_t p = 0; p < model_.costs.size(); ++p) {
+    std::uint32_t previous = no_device;
+    for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+      if (!model_.costs[p][t].on_core) continue;
+      if (previous != no_device) precede(previous, number(p, t));
+      previous = number(p, t);
     }
-    return order_.size() == first_.back();
   }
+}
 
-  Rows write() const {
-    Rows result;
-    std::vector<std::uint32_t> position(first_.back());
-    for (std::uint32_t i = 0; i < order_.size(); ++i) position[number(order_[i].program, order_[i].task)] = i;
-    result.rows.reserve(order_.size());
-    for (const Place& place : order_) {
-      const Gates& gates = gates_[number(place.program, place.task)];
-      Row row;
-      row.program = place.program;
-      row.task = place.task;
-      const auto add = [&](const std::vector<Wait>& waits) {
-        for (const Wait& wait : waits) result.sources.push_back({position[number(place.program, wait.task.index())], wait.received});
-        return static_cast<std::uint32_t>(result.sources.size());
-      };
-      row.own = static_cast<std::uint32_t>(result.sources.size());
-      row.receive = add(gates.own);
-      row.end = add(gates.receive);
-      row.last_use = static_cast<std::uint32_t>(result.rows.size());
-      result.rows.push_back(row);
+/// The units; fewer than all if they wait for each other.
+std::vector<std::uint32_t> RowGraph::sorted(std::span<const std::int64_t> wanted) const {
+  std::vector<std::uint32_t> before(units_.size(), 0), order;
+  each_task([&](std::uint32_t, std::size_t, std::uint32_t self) {
+    for (const std::uint32_t follower : followers_[self]) before[unit_of_[follower]] += unit_of_[follower] != unit_of_[self] || circle_of_[unit_of_[self]] == no_device;
+  });
+  // By when each unit is wanted: what others wait for, by when they are.
+  std::vector<std::int64_t> by(units_.size(), 0);
+  if (!wanted.empty()) {
+    for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
+      by[unit] = std::numeric_limits<std::int64_t>::max();
+      for (const std::uint32_t task : units_[unit]) by[unit] = std::min(by[unit], wanted[task]);
     }
-    for (std::uint32_t i = 0; i < result.rows.size(); ++i) {
-      const Row& row = result.rows[i];
-      for (std::uint32_t s = row.own; s < row.end; ++s) use(result, result.sources[s].row, i);
-      for (const std::uint32_t sender : senders_[number(row.program, row.task)]) use(result, i, position[sender]);
-    }
-    return result;
+    const std::vector<std::uint32_t> program_order = sorted({});
+    for (std::size_t i = program_order.size(); i-- > 0;)
+      for (const std::uint32_t task : units_[program_order[i]])
+        for (const std::uint32_t follower : followers_[task]) by[program_order[i]] = std::min(by[program_order[i]], by[unit_of_[follower]]);
   }
-
-  static void use(Rows& rows, std::uint32_t row, std::uint32_t by) { rows.rows[row].last_use = std::max(rows.rows[row].last_use, by); }
-
-  struct Place {
-    std::uint32_t program, task;
+  using Entry = std::tuple<std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t>;  // wanted time, task, program, unit
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  const auto make_ready = [&](std::uint32_t unit) {
+    const Place& place = places_[units_[unit].front()];
+    ready.emplace(by[unit], place.task, place.program, unit);
   };
-  const Model& model_;
-  std::vector<std::uint32_t> first_;  // per program, the number of its first task; one more at the end
-  std::vector<std::vector<std::uint32_t>> senders_, followers_;
-  std::vector<Gates> gates_;
-  std::vector<std::uint32_t> before_;
-  std::vector<Place> order_;
-};
+  for (std::uint32_t unit = 0; unit < units_.size(); ++unit)
+    if (before[unit] == 0) make_ready(unit);
+  order.reserve(units_.size());
+  while (!ready.empty()) {
+    const std::uint32_t unit = std::get<3>(ready.top());
+    ready.pop();
+    order.push_back(unit);
+    for (const std::uint32_t task : units_[unit])
+      for (const std::uint32_t follower : followers_[task])
+        if (unit_of_[follower] != unit && --before[unit_of_[follower]] == 0) make_ready(unit_of_[follower]);
+  }
+  return order;
+}
 
-}  // namespace
+/// Tasks that wait for each other become one unit.
+void RowGraph::find_circles() {
+  boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> graph{places_.size()};
+  std::vector<bool> waits_for_itself(places_.size(), false);
+  each_task([&](std::uint32_t, std::size_t, std::uint32_t self) {
+    for (const std::uint32_t follower : followers_[self]) {
+      if (follower == self) waits_for_itself[self] = true;
+      boost::add_edge(self, follower, graph);
+    }
+  });
+  const auto components = static_cast<std::size_t>(boost::strong_components(graph, boost::make_iterator_property_map(unit_of_.begin(), boost::get(boost::vertex_index, graph))));
+  units_.assign(components, {});
+  for (std::uint32_t t = 0; t < places_.size(); ++t) units_[unit_of_[t]].push_back(t);
+  circle_of_.assign(components, no_device);
+  for (std::uint32_t u = 0; u < components; ++u)
+    if (units_[u].size() > 1 || waits_for_itself[units_[u].front()]) circle_of_[u] = 0;
+}
 
-std::optional<Rows> order_rows(const Model& model) { return Orderer{model}.run(); }
+/// False: instances of a circle wait for each other.
+bool RowGraph::order_circles() {
+  CircleOrders orders{model_, first_};
+  for (std::uint32_t u = 0; u < units_.size(); ++u) {
+    if (circle_of_[u] == no_device) continue;
+    const auto of_unit = orders.of(units_[u], gates_);
+    if (!of_unit) return false;
+    circle_of_[u] = *of_unit;
+  }
+  circles_ = std::move(orders).take();
+  return true;
+}
+
+Rows RowGraph::order(std::span<const std::int64_t> wanted) const {
+  assert(has_order_ && "there is an order");
+  Rows result;
+  std::vector<std::uint32_t> position(places_.size());
+  std::uint32_t next = 0;
+  for (const std::uint32_t unit : sorted(wanted)) {
+    result.units.push_back({next, next + static_cast<std::uint32_t>(units_[unit].size()), circle_of_[unit]});
+    for (const std::uint32_t task : units_[unit]) {
+      position[task] = next++;
+      Row& row = result.rows.emplace_back();
+      row.program = places_[task].program;
+      row.task = places_[task].task;
+    }
+  }
+  for (std::uint32_t i = 0; i < next; ++i) {
+    Row& row = result.rows[i];
+    const Gates& gates = gates_[number(row.program, row.task)];
+    const auto add = [&](const std::vector<Wait>& waits) {
+      for (const Wait& wait : waits) result.sources.push_back({position[number(row.program, wait.task.index())], wait.received});
+      return static_cast<std::uint32_t>(result.sources.size());
+    };
+    row.own = static_cast<std::uint32_t>(result.sources.size());
+    row.receive = add(gates.own);
+    row.end = add(gates.receive);
+    row.last_use = i;
+  }
+  std::vector<std::uint32_t> last_of_unit(next);
+  for (const Unit& unit : result.units) std::fill(last_of_unit.begin() + unit.first, last_of_unit.begin() + unit.end, unit.end - 1);
+  for (std::uint32_t i = 0; i < next; ++i) {
+    const Row& row = result.rows[i];
+    const auto use = [&](std::uint32_t used, std::uint32_t by) { result.rows[used].last_use = std::max(result.rows[used].last_use, last_of_unit[by]); };
+    use(i, i);
+    for (std::uint32_t s = row.own; s < row.end; ++s) use(result.sources[s].row, i);
+    for (const std::uint32_t sender : senders_[number(row.program, row.task)]) use(i, position[sender]);
+  }
+  return result;
+}
 
 }  // namespace podsim::max_plus

@@ -22,8 +22,6 @@ Timings::Timings(const Model& model, const LinkRates& rates) : model_{model}, ra
     for (const double speed : model.speed)
       class_of_node_.push_back(static_cast<std::uint32_t>(std::lower_bound(speeds_.begin(), speeds_.end(), speed) - speeds_.begin()));
   }
-  work_.resize(speeds_.size());
-  reduction_.resize(speeds_.size());
 }
 
 const Timings::OfTransfer* Timings::of_transfer(const TaskCost& cost) {
@@ -38,21 +36,21 @@ const Timings::OfTransfer* Timings::of_transfer(const TaskCost& cost) {
 /// The phases add up to the time that the work takes alone, rounded once.
 const Timings::OfWork* Timings::of_work(const TaskCost& cost) {
   const bool draws = !model_.memory_paths.empty() && cost.memory_bytes > 0;
-  for (std::size_t s = 0; s < speeds_.size(); ++s) {
-    const auto on_clock = [&](Seconds time) { return ceil_to_clock(cost.on_core && !model_.speed.empty() ? time / speeds_[s] : time).count(); };
-    OfWork& work = work_[s];
-    work = {0, on_clock(cost.work), 0};
-    if (!draws) continue;
-    const std::int64_t launch = on_clock(cost.launch), rest = on_clock(cost.rest);
-    work = {launch, work.flow - launch - rest, rest};
-  }
-  return work_.data();
+  auto& times = works_[{cost.work.count(), draws ? cost.launch.count() : -1, draws ? cost.rest.count() : -1, cost.on_core}];
+  if (times.empty())
+    for (const double speed : speeds_) {
+      const auto on_clock = [&](Seconds time) { return ceil_to_clock(cost.on_core && !model_.speed.empty() ? time / speed : time).count(); };
+      const std::int64_t whole = on_clock(cost.work), launch = draws ? on_clock(cost.launch) : 0, rest = draws ? on_clock(cost.rest) : 0;
+      times.push_back({launch, whole - launch - rest, rest});
+    }
+  return times.data();
 }
 
 const std::int64_t* Timings::of_reduction(const TaskCost& cost) {
-  for (std::size_t s = 0; s < speeds_.size(); ++s)
-    reduction_[s] = ceil_to_clock(model_.speed.empty() ? cost.reduction : cost.reduction / speeds_[s]).count();
-  return reduction_.data();
+  auto& times = reductions_[cost.reduction.count()];
+  if (times.empty())
+    for (const double speed : speeds_) times.push_back(ceil_to_clock(model_.speed.empty() ? cost.reduction : cost.reduction / speed).count());
+  return times.data();
 }
 
 }  // namespace podsim::max_plus

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace podsim::max_plus {
 
-/// Paths with equal latency and rate, and nodes with equal speed, share their times.
+/// Paths with equal latency and rate, and nodes with equal speed, share their times, which stay where they are.
 class Timings {
  public:
   Timings(const Model& model, const LinkRates& rates);
@@ -40,8 +41,8 @@ class Timings {
   std::vector<std::pair<Seconds, std::int64_t>> path_kinds_;  // latency, rate
   std::vector<double> speeds_;
   std::map<std::pair<double, double>, std::vector<OfTransfer>> transfers_;  // by delay and bytes
-  std::vector<OfWork> work_;
-  std::vector<std::int64_t> reduction_;
+  std::map<std::tuple<double, double, double, bool>, std::vector<OfWork>> works_;  // by work, launch and rest, whether on the core
+  std::map<double, std::vector<std::int64_t>> reductions_;
 };
 
 }  // namespace podsim::max_plus

@@ -1,5 +1,5 @@
 // Rates against filling up in long doubles, while flows come and go.
-#include "sim/engine/des/link_sharing.hpp"
+#include "sim/engine/link_sharing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "sim/base/rng.hpp"
 
-namespace podsim::des {
+namespace podsim {
 namespace {
 
 using Route = std::vector<PathLink>;
@@ -288,4 +288,4 @@ TEST(LinkSharing, ManyFlowsOnALinkAreLookedAtOncePerSolutionNotOncePerFlow) {
 }
 
 }  // namespace
-}  // namespace podsim::des
+}  // namespace podsim

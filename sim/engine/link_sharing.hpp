@@ -7,7 +7,7 @@
 
 #include "sim/engine/link_rates.hpp"
 
-namespace podsim::des {
+namespace podsim {
 
 /// The flows in flight and their rates. Rates are integers in units of 2^-61 of the fastest link or smaller, so their sums are exact in any order,
 /// and rates do not depend on the order in which flows start and end at one time. (Earlier events may decide which flow gets the remainder of a
@@ -49,6 +49,8 @@ class LinkSharing {
     changed_.clear();
   }
 
+  /// In units of LinkRates::quantum.
+  [[nodiscard]] std::int64_t quanta(std::uint32_t flow) const { return flows_[flow].rate; }
   /// For tests: bytes per second.
   [[nodiscard]] double rate(std::uint32_t flow) const { return rates_.bytes_per_second(flows_[flow].rate); }
   [[nodiscard]] std::int64_t solved() const { return solved_; }        // flows that the solver gave a rate
@@ -145,4 +147,4 @@ class LinkSharing {
   std::vector<std::uint32_t> tied_;
 };
 
-}  // namespace podsim::des
+}  // namespace podsim

@@ -1,10 +1,10 @@
-#include "sim/engine/des/link_sharing.hpp"
+#include "sim/engine/link_sharing.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <limits>
 
-namespace podsim::des {
+namespace podsim {
 
 namespace {
 
@@ -327,4 +327,4 @@ void LinkSharing::fill() {
   }
 }
 
-}  // namespace podsim::des
+}  // namespace podsim

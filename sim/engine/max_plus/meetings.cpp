@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <limits>
+
+#include "sim/engine/max_plus/pass.hpp"
+#include "sim/engine/max_plus/sum.hpp"
+#include "sim/engine/reductions.hpp"
+
+namespace podsim::max_plus {
+
+std::optional<Timeline> Pass::run() {
+  if (!memories_.applies() || !play()) return std::nullopt;
+  if (interrupted_) return timeline("max-plus");
+  told_all_ = true;
+  if (!met_ && links_.has_suspects()) {
+    links_.begin_collecting(most_collected());
+    if (!play()) return std::nullopt;
+    if (interrupted_) return timeline("max-plus");
+    const auto misfits = links_.misfits();
+    if (!misfits || !std::all_of(misfits->begin(), misfits->end(), [&](std::uint32_t link) { return heat(link); })) return std::nullopt;
+  }
+  if (!met_) return timeline("max-plus");
+  if (most_hot_links_ == 0 || !play_meetings()) return std::nullopt;
+  return timeline("mixed");
+}
+
+/// Of suspects' flows. Collecting more would cost more memory than the timeline.
+std::size_t Pass::most_collected() const { return std::max<std::size_t>(std::size_t{1} << 20, static_cast<std::size_t>(finished_)); }
+
+Timeline Pass::timeline(std::string_view pass) {
+  const bool kept = control_.record || (control_.reader != nullptr && !start_.empty());  // who reads was told times that did not last
+  if (!kept) start_.clear(), sent_.clear();
+  Timeline result{std::move(start_), std::move(sent_), kept ? reductions_of(model_) : std::vector<Timeline::Reduction>{}};
+  result.makespan = Picoseconds{last_};
+  result.pass = pass;
+  result.finished = finished_;
+  result.interrupted = interrupted_;
+  return result;
+}
+
+/// Plays until one is consistent and proven. False: too much meets, or it does not settle.
+bool Pass::play_meetings() {
+  const std::int64_t activities = model_.deployment.activities();
+  record();
+  for (int plays = 0; plays < limits_.plays; ++plays) {
+    begin_correcting();
+    if (!play() || static_cast<double>(hot_->size()) > limits_.flows * static_cast<double>(activities)) return false;
+    if (interrupted_) return true;
+    const auto times = wanted();
+    if (consistent_) {
+      const std::size_t before = hot_links_;
+      if (!prove()) return false;
+      if (hot_links_ == before) {
+        interrupted_ = Picoseconds{last_} > control_.limit;
+        return true;
+      }
+    }
+    use(graph_.order(times));
+  }
+  return false;
+}
+
+/// Whether flows that are not hot fit their links at all times, and hot ones are alone on theirs. Other links become hot. False: these are too many, or
+/// too many flows are on them to tell. Finds the makespan.
+bool Pass::prove() {
+  links_.forget();
+  if (!cross_all()) return false;
+  if (!links_.has_suspects()) return true;
+  links_.begin_collecting(most_collected());
+  if (!cross_all()) return false;
+  const auto misfits = links_.misfits();
+  return misfits && std::all_of(misfits->begin(), misfits->end(), [&](std::uint32_t link) { return is_hot_[link] || heat(link); });
+}
+
+bool Pass::cross_all() {
+  last_ = *std::max_element(core_free_.begin(), core_free_.end());
+  for (std::uint32_t i = 0; i < rows_.rows.size(); ++i) {
+    const Row& row = rows_.rows[i];
+    if (cost_of(i).kind == TaskCost::Kind::transfer) {
+      if (!cross_row(i)) return false;
+    } else if (cost_of(i).kind == TaskCost::Kind::work && who_of(i).doers > 0) {
+      const auto first = sent_.begin() + model_.deployment.programs[row.program].first_activity[row.task];
+      last_ = std::max(last_, std::max_element(first, first + who_of(i).doers)->count());
+    }
+  }
+  return true;
+}
+
+bool Pass::cross_row(std::uint32_t i) {
+  const Row& row = rows_.rows[i];
+  const TaskCost& cost = cost_of(i);
+  const Participants& who = who_of(i);
+  const Timings::OfTransfer* const times = timings_.of_transfer(cost);
+  const std::int64_t* reductions = timings_.of_reduction(cost);
+  std::uint32_t receiving = no_device, activity = model_.deployment.programs[row.program].first_activity[row.task];
+  for (std::size_t l = 0; l < who.to.size(); ++l) {
+    if (who.to[l] == no_device) continue;
+    const std::int64_t start = start_[activity].count(), end = sent_[activity].count();
+    ++activity;
+    if (!who.to_task.empty())
+      if (const std::uint32_t receiver = row_of(model_.deployment.places[who.to[l]].program, who.to_task[l]); receiver != receiving) {
+        receiving = receiver;
+        reductions = timings_.of_reduction(cost_of(receiver));
+      }
+    last_ = std::max(last_, sum(end, reductions[speed_class(who.to[l])]));
+    const std::uint32_t path = model_.routings[cost.routing][l];
+    const Timings::OfTransfer& time = times[timings_.path_classes()[path]];
+    if (time.flow == 0) continue;
+    const bool hot = hot_->on(path);
+    const std::int64_t begin = sum(start, time.delay), rate = rates_.path_rate[path];
+    for (const PathLink& on : rates_.links_of(path)) {
+      if (model_.links[on.link].is_memory || is_hot_[on.link]) continue;
+      if (!links_.cross(on.link, hot ? rates_.capacity[on.link] : rate * on.weight, begin, end) && !heat(on.link)) return false;
+    }
+  }
+  return true;
+}
+
+/// By when each task is wanted: where hot flows begin, a play must find them in order of time; works that transfers may slow come late; what needs them,
+/// later still.
+std::vector<std::int64_t> Pass::wanted() {
+  std::vector<std::int64_t> by_row(rows_.rows.size(), std::numeric_limits<std::int64_t>::max());
+  for (std::uint32_t number = 0; number < hot_->size(); ++number) by_row[hot_->flow(number).row] = std::min(by_row[hot_->flow(number).row], hot_->flow(number).begin);
+  std::vector<std::int64_t> result(by_row.size());
+  for (std::uint32_t i = 0; i < by_row.size(); ++i) {
+    const Row& row = rows_.rows[i];
+    const auto& of_program = model_.deployment.programs[row.program];
+    std::int64_t& time = result[graph_.number(row.program, row.task)];
+    time = by_row[i];
+    if (time < std::numeric_limits<std::int64_t>::max() || cost_of(i).kind == TaskCost::Kind::receive || who_of(i).doers == 0) continue;
+    const std::uint32_t first = of_program.first_activity[row.task], end = first + who_of(i).doers;
+    time = cost_of(i).kind == TaskCost::Kind::work ? std::max_element(sent_.begin() + first, sent_.begin() + end)->count()
+                                                   : std::min_element(start_.begin() + first, start_.begin() + end)->count();
+  }
+  return result;
+}
+
+}  // namespace podsim::max_plus
