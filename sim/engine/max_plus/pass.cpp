@@ -25,8 +25,9 @@ Pass::Pass(const Model& model, const RunControl& control, const MeetingLimits& l
 }
 
 void Pass::record() {
+  constexpr Picoseconds not_yet{-1};
   const auto activities = static_cast<std::size_t>(model_.deployment.activities());
-  start_.resize(activities), sent_.resize(activities);
+  start_.resize(activities, not_yet), sent_.resize(activities, not_yet);
 }
 
 /// From now on in this order.
