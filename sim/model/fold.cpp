@@ -86,12 +86,12 @@ class Folding {
     if (count_distinct(device_colours_, table_) == model_.nodes()) return false;  // as on an open mesh: flows could not join what guards part
     if (!collect_flows()) return false;
     colour_flows();
+    index_members();
     if (!refine()) return false;
     devices_ = partition_of(device_colours_);
     if (devices_.lowest.size() == model_.nodes()) return false;
     flows_classes_ = partition_of(flow_colours_);
     links_ = partition_of(link_colours_);
-    index_members();
     return proven();
   }
 
@@ -114,6 +114,8 @@ class Folding {
   bool collect_flows();
   void colour_flows();
   bool refine();
+  static std::size_t split_class(Colour colour, std::span<const std::uint32_t> members, const std::vector<Colour>& seen, std::vector<Colour>& colours,
+                                 std::unordered_map<Colour, std::uint32_t>& sizes, std::vector<std::uint32_t>& changed);
   void index_members();
   bool proven() const;
   bool devices_equivalent(std::uint32_t a, std::uint32_t b) const;
@@ -218,35 +220,85 @@ void Folding::colour_flows() {
     link_colours_.push_back(mix(model_.links[link].is_memory ? 9 : 4, bits(model_.links[link].bandwidth.count())));
 }
 
-/// Until a round splits nothing, or every device is on its own. False: told to stop.
+/// Until nothing splits, or every device is on its own. False: told to stop. A round looks at the neighbours of what got a new colour in the round before: those
+/// that see the same new colours stay together, and one part of a class that splits keeps its colour, so its neighbours need no look. Thus a straggler costs
+/// a ring of devices per round, not all of them.
 bool Folding::refine() {
-  const auto distinct = [this](const std::vector<Colour>& colours) { return count_distinct(colours, table_); };
-  std::size_t classes = 0, device_classes = distinct(device_colours_);
-  for (;;) {
-    const std::size_t now = device_classes + distinct(flow_colours_) + distinct(link_colours_);
-    if (now == classes || device_classes == model_.nodes()) return true;
-    classes = now;
-    std::vector<Colour> at_device(device_colours_.size(), 0), at_link(link_colours_.size(), 0), crossed;
-    for (const Colour colour : link_colours_) crossed.push_back(mix(8, colour));
-    for (std::size_t f = 0; f < flows_.size(); ++f) {
-      if (stop_.requested()) return false;
-      const Flow& flow = flows_[f];
-      const Colour colour = flow_colours_[f];
-      at_device[flow.sender] += mix(5, colour);
-      at_device[flow.receiver] += mix(6, colour);
-      Colour links = 0;
+  const auto devices = static_cast<std::uint32_t>(device_colours_.size()), flows = static_cast<std::uint32_t>(flow_colours_.size());
+  // All elements by one number: devices, flows, links.
+  std::vector<Colour> colours = device_colours_;
+  colours.insert(colours.end(), flow_colours_.begin(), flow_colours_.end());
+  colours.insert(colours.end(), link_colours_.begin(), link_colours_.end());
+  std::vector<Colour> seen(colours.size(), 0);
+  std::vector<bool> sees(colours.size(), false);
+  std::vector<std::uint32_t> changed, dirty;
+  const auto see = [&](std::uint32_t element, Colour colour) {
+    seen[element] += colour;
+    if (!sees[element]) sees[element] = true, dirty.push_back(element);
+  };
+  const auto show = [&](std::uint32_t element, Colour colour) {
+    if (element < devices) {
+      for (const std::uint32_t f : sent_by_.of(element)) see(devices + f, mix(10, colour));
+      for (const std::uint32_t f : received_by_.of(element)) see(devices + f, mix(11, colour));
+    } else if (element < devices + flows) {
+      const Flow& flow = flows_[element - devices];
+      see(flow.sender, mix(5, colour));
+      see(flow.receiver, mix(6, colour));
       const Colour crosses = mix(7, colour);
-      for (const PathLink& link : model_.links_of(model_.paths[flow.path])) {
-        const std::uint32_t position = link_position(link.link);
-        at_link[position] += link.weight == 1 ? crosses : mix(crosses, link.weight);
-        links += link.weight == 1 ? crossed[position] : mix(crossed[position], link.weight);
-      }
-      flow_colours_[f] = mix(mix(mix(colour, device_colours_[flow.sender]), device_colours_[flow.receiver]), links);
+      for (const PathLink& link : model_.links_of(model_.paths[flow.path])) see(devices + flows + link_position(link.link), mix(crosses, link.weight));
+    } else {
+      const std::uint32_t link = element - devices - flows;
+      const auto members = on_link_.of(link), weights = weights_on_link_.of(link);
+      const Colour crossed = mix(8, colour);
+      for (std::size_t m = 0; m < members.size(); ++m) see(devices + members[m], mix(crossed, weights[m]));
     }
-    for (std::size_t d = 0; d < device_colours_.size(); ++d) device_colours_[d] = mix(device_colours_[d], at_device[d]);
-    for (std::size_t l = 0; l < link_colours_.size(); ++l) link_colours_[l] = mix(link_colours_[l], at_link[l]);
-    device_classes = distinct(device_colours_);
+  };
+  // First all as if of one colour: the members of a class have equally many neighbours.
+  for (std::uint32_t e = 0; e < colours.size(); ++e) show(e, 1);
+  for (std::uint32_t e = 0; e < colours.size(); ++e) colours[e] = mix(colours[e], seen[e]), seen[e] = 0, sees[e] = false, changed.push_back(e);
+  dirty.clear();
+  std::unordered_map<Colour, std::uint32_t> sizes;
+  for (const Colour colour : colours) ++sizes[colour];
+  std::size_t device_classes = count_distinct({colours.begin(), colours.begin() + devices}, table_);
+  while (!changed.empty() && device_classes < devices) {
+    if (stop_.requested()) return false;
+    for (const std::uint32_t e : changed) show(e, colours[e]);
+    changed.clear();
+    std::sort(dirty.begin(), dirty.end(), [&](std::uint32_t a, std::uint32_t b) { return std::pair{colours[a], seen[a]} < std::pair{colours[b], seen[b]}; });
+    for (auto begin = dirty.begin(), end = begin; begin != dirty.end(); begin = end) {
+      const Colour colour = colours[*begin];
+      end = std::find_if(begin, dirty.end(), [&](std::uint32_t e) { return colours[e] != colour; });
+      const std::size_t parts = split_class(colour, {begin, end}, seen, colours, sizes, changed);
+      if (*begin < devices) device_classes += parts;
+    }
+    for (const std::uint32_t e : dirty) seen[e] = 0, sees[e] = false;
+    dirty.clear();
   }
+  device_colours_.assign(colours.begin(), colours.begin() + devices);
+  flow_colours_.assign(colours.begin() + devices, colours.begin() + devices + flows);
+  link_colours_.assign(colours.begin() + devices + flows, colours.end());
+  return true;
+}
+
+/// The members of a class that see something new, sorted by it: each group gets a colour of its own. If that is all of the class, the largest keeps the old one.
+/// Returns how many classes came into being.
+std::size_t Folding::split_class(Colour colour, std::span<const std::uint32_t> members, const std::vector<Colour>& seen, std::vector<Colour>& colours,
+                                 std::unordered_map<Colour, std::uint32_t>& sizes, std::vector<std::uint32_t>& changed) {
+  std::vector<std::span<const std::uint32_t>> groups;
+  for (std::size_t first = 0, next = 0; first < members.size(); first = next) {
+    while (next < members.size() && seen[members[next]] == seen[members[first]]) ++next;
+    groups.push_back(members.subspan(first, next - first));
+  }
+  const bool all = sizes[colour] == members.size();
+  const auto kept = all ? std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); }) : groups.end();
+  for (auto group = groups.begin(); group != groups.end(); ++group) {
+    if (group == kept) continue;
+    const Colour own = mix(colour, seen[group->front()]);
+    for (const std::uint32_t e : *group) colours[e] = own, changed.push_back(e);
+    sizes[own] = static_cast<std::uint32_t>(group->size());
+    sizes[colour] -= static_cast<std::uint32_t>(group->size());
+  }
+  return groups.size() - (all ? 1 : 0);
 }
 
 void Folding::index_members() {
