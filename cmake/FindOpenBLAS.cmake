@@ -1,4 +1,5 @@
-# OpenBLAS::OpenBLAS: the library and the folder of its own cblas.h.
+# OpenBLAS::OpenBLAS: the library and the folder of its own cblas.h. podsim uses its headers and loads the library when a run needs it
+# (sim/engine/numeric/math_libraries.cpp), which refuses the serial one.
 #
 # Not FindBLAS: the numeric engine sets OpenBLAS's thread count, so another BLAS behind the same interface will not do, and Debian's
 # /usr/include/<arch>/cblas.h may be the reference implementation's. Nor Debian's openblas-serial: it has no locks, and products computed by several threads

@@ -8,9 +8,14 @@ function(podsim_install_package)
   get_property(targets GLOBAL PROPERTY PODSIM_INSTALLED_TARGETS)
   get_property(podsim_components GLOBAL PROPERTY PODSIM_COMPONENTS)
   set(package "${CMAKE_INSTALL_LIBDIR}/cmake/podsim")
+  get_property(modules GLOBAL PROPERTY PODSIM_MODULES)
+  set(module_directory "${CMAKE_INSTALL_LIBDIR}/podsim")
+  install(TARGETS ${modules} LIBRARY DESTINATION "${module_directory}")
   install(TARGETS ${targets} EXPORT podsimTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" #
           FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/podsim")
   if(TARGET podsim)
+    file(RELATIVE_PATH from_program "/${CMAKE_INSTALL_BINDIR}" "/${module_directory}")
+    set_target_properties(podsim PROPERTIES INSTALL_RPATH "$ORIGIN/${from_program}")
     install(TARGETS podsim RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   endif()
   install(EXPORT podsimTargets NAMESPACE podsim:: DESTINATION "${package}")
@@ -26,8 +31,6 @@ function(podsim_install_package)
                                 INSTALL_DESTINATION "${package}")
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/podsimConfig.cmake" "${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake"
-                "${PROJECT_SOURCE_DIR}/cmake/FindFFTW.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindLAPACKE.cmake"
-                "${PROJECT_SOURCE_DIR}/cmake/FindOpenBLAS.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindSimGrid.cmake"
                 "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake" DESTINATION "${package}")
 endfunction()
 

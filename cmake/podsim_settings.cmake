@@ -8,6 +8,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # One place for results, so that the command is BUILD/podsim and a library is BUILD/lib/libpodsim_*.a whatever folder it comes from.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+# Modules (podsim_module): programs in BUILD and BUILD/bin and the Python module in BUILD/python/podsim find them relative to where they are themselves.
+set(PODSIM_MODULE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/podsim")
+set(CMAKE_BUILD_RPATH "$ORIGIN/lib/podsim" "$ORIGIN/../lib/podsim" "$ORIGIN/../../lib/podsim")
 
 option(PODSIM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PODSIM_PYTHON "Build the Python module podsim_python (needs pybind11)" ${PROJECT_IS_TOP_LEVEL})
@@ -35,7 +38,8 @@ if(PODSIM_SANITIZERS)
   if(PODSIM_SANITIZERS_OFF)
     add_compile_options(-fno-sanitize=${PODSIM_SANITIZERS_OFF})
   endif()
-  add_link_options(-fsanitize=${PODSIM_SANITIZERS})
+  # RPATH, not RUNPATH, which holds for calls of dlopen() from the program alone: the sanitizers' own dlopen() calls the system's.
+  add_link_options(-fsanitize=${PODSIM_SANITIZERS} LINKER:--disable-new-dtags)
 endif()
 
 # Programs that may be loaded anywhere (PIE). Static libraries are then compiled to go into shared ones too, where GCC would not inline what another

@@ -118,6 +118,37 @@ function(podsim_library name)
   endif()
 endfunction()
 
+# podsim_module(<name> LINK <target>...): the folder module/ as podsim_<name>.so, which the library podsim::<name> loads when it first needs it, so that
+# programs start without the outside libraries that it is linked with. It is in BUILD/lib/podsim and LIBDIR/podsim; whatever links the library finds it by
+# its RUNPATH. The Python package has a copy beside its own module.
+function(podsim_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  set(module podsim_${name}_module)
+  file(GLOB sources CONFIGURE_DEPENDS module/*.cpp)
+  add_library(${module} MODULE ${sources})
+  target_link_libraries(${module} PRIVATE ${arg_LINK} podsim_warnings)
+  if(NOT PODSIM_SANITIZERS AND NOT APPLE)  # what it lacks would be missed when it is loaded; sanitizers' functions are the program's
+    target_link_options(${module} PRIVATE LINKER:--no-undefined)
+  endif()
+  set_target_properties(${module} PROPERTIES PREFIX "" OUTPUT_NAME podsim_${name} LIBRARY_OUTPUT_DIRECTORY "${PODSIM_MODULE_OUTPUT_DIRECTORY}" #
+                                             CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  add_dependencies(podsim_${name} ${module})
+  target_link_options(podsim_${name} INTERFACE "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/podsim>")
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    target_link_options(podsim_${name} INTERFACE "$<BUILD_INTERFACE:LINKER:-rpath,${PODSIM_MODULE_OUTPUT_DIRECTORY}>")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY PODSIM_MODULES ${module})
+endfunction()
+
+# podsim_headers(<name> <target>...): the include paths of outside libraries in C that are loaded when first needed (sim/base/shared_library.hpp), and that
+# nothing is linked with. For PRIVATE of podsim_library.
+function(podsim_headers name)
+  add_library(podsim_${name} INTERFACE)
+  foreach(library IN LISTS ARGN)
+    target_include_directories(podsim_${name} SYSTEM INTERFACE "$<TARGET_PROPERTY:${library},INTERFACE_INCLUDE_DIRECTORIES>")
+  endforeach()
+endfunction()
+
 # Turns short names (base) into targets (podsim::base), leaving out those without a folder. Folders are added in the order of their
 # dependencies, so a library that a later one names either exists by then or has no folder.
 function(podsim_present_libraries result)

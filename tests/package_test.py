@@ -14,10 +14,10 @@ import sys
 import tempfile
 
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
-EXPECTED_DEPENDENCIES = ["libc6", "libsimgrid", "libprotobuf", "python3-numpy", "python3 (>= 3."]
+EXPECTED_DEPENDENCIES = ["libc6", "libsimgrid", "libopenblas0-pthread", "libfftw3-single3", "libfftw3-double3", "libcairo2", "libprotobuf", "python3-numpy", "python3 (>= 3."]
 EXPECTED_FILES = ["usr/bin/podsim", "usr/share/podsim/machines/tpu_v4.textproto", "usr/share/podsim/datasets/h100_16_nccl", "usr/lib/cmake/podsim/podsimConfig.cmake",
                   "usr/share/podsim/launch/slurm_sweep.sh", "usr/share/podsim/launch/shard.sbatch", "usr/share/podsim/launch/merge.sbatch", "usr/share/podsim/launch/parallel_sweep.sh",
-                  "usr/include/podsim/workloads/scenario/scenario.hpp"]
+                  "usr/include/podsim/workloads/scenario/scenario.hpp", "usr/lib/podsim/podsim_simgrid.so"]
 
 
 def as_nobody():
@@ -62,6 +62,10 @@ def test(config, scratch, root):
     gemm = ["--machine", "tpu_v4", "--slice", "4x4", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "collective"]
     table = output_of("podsim", "run", *gemm, **home)
     output_of("podsim", "tune", "--machine", str(root / EXPECTED_FILES[1]), "--chips", "16", "--workload", "llama3-8b-mlp", "--top", "1", **home)
+    # What is loaded when it is needed: SimGrid, OpenBLAS, FFTW.
+    output_of("podsim", "run", *gemm, "--engine", "simgrid", **home)
+    output_of("podsim", "check", "--mesh", "row=2,col=2", "--gemm", "m=64,n=64,k=64", "--algorithm", "collective", **home)
+    output_of("/usr/bin/python3", "-B", "-c", "import podsim; podsim.run('tpu_v4', slice='4x4', gemm=(4096, 4096, 4096), algorithm='collective', engine='simgrid')", **home)
     told = output_of("/usr/bin/python3", "-B", "-c", "import podsim; r = podsim.run('tpu_v4', slice='4x4', gemm=(4096, 4096, 4096), algorithm='collective'); print(r.table())", **home)
     masked = [re.sub(r"simulated in .*", "", text) for text in (table, told.rstrip("\n") + "\n")]
     if masked[0].strip() != masked[1].strip():

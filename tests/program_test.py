@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program as a process: signals, standard output that cannot be written, children that are killed.
+"""The program as a process: signals, standard output that cannot be written, children that are killed, libraries that are missing.
 
 usage: program_test.py PODSIM
 """
@@ -7,6 +7,8 @@ usage: program_test.py PODSIM
 import contextlib
 import fcntl
 import os
+import re
+import shutil
 import signal
 import sqlite3
 import struct
@@ -56,12 +58,53 @@ def threads_of(process):
         return next((int(line.split()[1]) for line in status if line.startswith("Threads:")), 0)
 
 
+def has_loaded(process, library):
+    with open(f"/proc/{process.pid}/maps", encoding="ascii") as maps:
+        return library in maps.read()
+
+
 def opened_for_writing(pipe):
     """A descriptor, once somebody reads the pipe."""
     try:
         return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return None
+
+
+class Libraries(unittest.TestCase):
+    """OpenBLAS, FFTW, SimGrid and cairo are loaded by what needs them, and by nothing else."""
+
+    CHECK = ["check", "--mesh", "row=2,col=2", "--gemm", "m=64,n=64,k=64", "--algorithm", "collective"]
+
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def test_the_program_starts_without_them(self):
+        listed = podsim(*RUN, stdout=subprocess.PIPE, env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"})
+        self.assertIn("libc.so", listed.stdout)
+        self.assertEqual([line for line in listed.stdout.splitlines() if re.search("blas|lapack|fftw|simgrid|cairo", line)], [])
+
+    def test_the_program_alone_runs_but_for_simgrid(self):
+        alone = shutil.copy(PODSIM, self.folder)
+        for engine, status in (("des", 0), ("analytic", 0), ("simgrid", 2)):
+            result = subprocess.run([alone, *RUN, "--engine", engine], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(result.returncode, status, result.stderr)
+        self.assertRegex(result.stderr, r"^podsim: error: podsim_simgrid\.so cannot be loaded: .*\. Install podsim with its modules beside it, and SimGrid .*\n$")
+
+    def test_one_that_cannot_be_loaded_is_named_with_what_to_install(self):
+        for library, package, words in (
+            ("libopenblas.so.0", "libopenblas0-pthread", self.CHECK),
+            ("libfftw3f.so.3", "libfftw3-single3", self.CHECK),
+            ("libfftw3.so.3", "libfftw3-double3", self.CHECK),
+            ("libcairo.so.2", "libcairo2", ["show", "sharding", "--array", "16x16", "--mesh", "x=4,y=2", "--spec", "x,y", "-o", f"{self.folder}/out.png"]),
+        ):
+            with self.subTest(library), tempfile.TemporaryDirectory() as broken:
+                with open(os.path.join(broken, library), "wb"):
+                    pass
+                result = podsim(*words, stdout=subprocess.PIPE, env={**os.environ, "LD_LIBRARY_PATH": broken})
+                self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+                self.assertIn(f"{library} cannot be loaded: ", result.stderr)
+                self.assertIn(f"(Debian: {package})", result.stderr)
 
 
 class StandardOutput(unittest.TestCase):
@@ -168,7 +211,9 @@ class Signals(ProcessCase):
         ):
             process = self.start(*words, "--threads", "1")
             wait_for(lambda: handles_signals(process))
-            wait_for(lambda: threads_of(process) <= 1)  # a thread of OpenBLAS that has ended is counted for some moments more
+            if words[0] == "check":  # OpenBLAS starts threads when it is loaded
+                wait_for(lambda: has_loaded(process, "libfftw3.so"))
+            wait_for(lambda: threads_of(process) <= 1)  # one that has been ended is counted for some moments more
             most = 0
             for _ in range(40):
                 most = max(most, threads_of(process))

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/numeric/kernels.hpp"
 #include "tools/command/command.hpp"
 #include "tools/console/standard_output.hpp"
 #include "tools/interruption.hpp"
@@ -30,7 +29,6 @@ bool colours_unwanted() {
 
 int main(int argc, char** argv) {
   podsim::open_missing_standard_files();
-  podsim::use_one_blas_thread();
   podsim::interruption::handle_signals();
   podsim::StandardOutput output{STDOUT_FILENO, &podsim::interruption::answering};
   podsim::Console console{output.stream(), std::cerr, isatty(STDERR_FILENO) == 1, podsim::interruption::requested(),

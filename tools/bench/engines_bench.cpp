@@ -3,6 +3,7 @@
 
 #include "sim/engine/des/des_engine.hpp"
 #include "tools/bench/goals.hpp"
+#include "tools/bench/processor.hpp"
 #include "tools/bench/workloads.hpp"
 
 namespace podsim::bench {
@@ -12,14 +13,21 @@ namespace {
 void unfolded(benchmark::State& state, const Torus& torus, const Schedule& lowered, double most_seconds, double most_bytes, bool rates) {
   for (auto _ : state) {
     forget_peak();
+    const double bytes_before = peak_bytes();
+    InstructionCounter instructions;
     Stopwatch watch;
     const Model model = model_of(torus, lowered);
     const double modelled = watch.lap();
+    instructions.lap();
     const Timeline timeline = run("des", model, false);
+    const std::optional<double> executed = instructions.lap();
     const double seconds = watch.lap(), bytes = peak_bytes();
     const auto tasks = static_cast<double>(model.deployment.activities());
     state.counters["tasks"] = tasks;
-    state.counters[timeline.pass == "max-plus" ? "max_plus_ns_per_task" : "events_ns_per_task"] = seconds / tasks * 1e9;
+    state.counters["B_per_task"] = (bytes - bytes_before) / tasks;
+    const std::string pass = timeline.pass == "max-plus" ? "max_plus" : "events";
+    state.counters[pass + "_ns_per_task"] = seconds / tasks * 1e9;
+    if (executed) state.counters[pass + "_instructions_per_task"] = *executed / tasks;
     state.counters["model_s"] = modelled;
     state.SetIterationTime(modelled + seconds);
     if (rates) {
@@ -27,8 +35,11 @@ void unfolded(benchmark::State& state, const Torus& torus, const Schedule& lower
       RunControl unrecorded;
       unrecorded.record = false;
       watch.lap();
+      instructions.lap();
       const auto of_events = run_events(model, unrecorded);
-      at_least(state, "events_per_s", static_cast<double>(of_events->events) / watch.lap(), 10e6);
+      const auto events = static_cast<double>(of_events->events);
+      if (const auto of_the_events = instructions.lap(); of_the_events) state.counters["instructions_per_event"] = *of_the_events / events;
+      at_least(state, "events_per_s", events / watch.lap(), 10e6);
     } else {
       state.counters["tasks_per_s"] = tasks / (modelled + seconds);
     }

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/bench/processor.hpp"
+
 namespace podsim::bench {
 
 namespace {
@@ -20,25 +22,15 @@ struct Line {
   bool more_is_better = true;
 };
 
-/// "AMD EPYC 7B13, 2450 MHz", of the first core (Linux).
-std::string processor() {
-  std::ifstream info{"/proc/cpuinfo"};
-  std::string model = "unknown processor", clock;
-  for (std::string line; std::getline(info, line) && !line.empty();) {
-    const std::size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0) model = line.substr(colon + 2);
-    if (line.rfind("cpu MHz", 0) == 0) clock = fmt::format(", {:.0f} MHz", std::stod(line.substr(colon + 2)));
-  }
-  return model + clock;
-}
-
 /// What a console shows of every run, and in the end the figures that have a target.
 class GoalReporter : public benchmark::ConsoleReporter {
  public:
   GoalReporter() : ConsoleReporter{OO_None} {}
 
   bool ReportContext(const Context& context) override {
+    const InstructionCounter instructions;
     fmt::print("{}\nTimes and rates are by CPU seconds of the process, of all its threads together.\n", processor());
+    if (!instructions.why_not().empty()) fmt::print("Instructions are not counted: {}.\n", instructions.why_not());
     return ConsoleReporter::ReportContext(context);
   }
 

@@ -34,7 +34,8 @@ struct BoxPicture {
 
 /// Equal pictures give equal bytes.
 std::string svg_of(const BoxPicture& picture);
-/// The same picture, twice as many pixels on each side. Its letters are those of the font DejaVu Sans where it is installed. Errors: no memory.
+/// The same picture, twice as many pixels on each side. Its letters are those of the font DejaVu Sans where it is installed. Errors
+/// (Cause::environment): no memory, or no cairo, which is loaded for the first picture.
 Expected<std::string> png_of(const BoxPicture& picture);
 
 }  // namespace podsim

@@ -62,6 +62,7 @@ Expected<std::vector<HloArrays>> interpret(const HloModule& module, const std::v
   if (static_cast<std::int64_t>(parameters.size()) != devices)
     return Diagnostic{file, fmt::format("expected parameters of {} devices, got {}", devices, parameters.size())};
   const HloComputation& entry = module.entry_computation();
+  if (const Status ready = use_one_blas_thread(); !ready) return ready.error();
 
   HloBudget budget{options.most_steps, options.stop};
   HloInterpreter interpreter{module, options.arithmetic, budget, options.most_elements};

@@ -5,7 +5,6 @@
 #include <cassert>
 #include <utility>
 
-#include "sim/engine/numeric/kernels.hpp"
 #include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo_values/interpret.hpp"
 
@@ -45,9 +44,7 @@ Expected<Values> values_of(const HloArray& array) {
 
 class ModuleSource final : public SourceModule {
  public:
-  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) : module_{std::move(module)}, kernels_{std::move(kernels)} {
-    use_one_blas_thread();  // before tasks run on several threads
-  }
+  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) : module_{std::move(module)}, kernels_{std::move(kernels)} {}
 
   Status execute(int operation, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const override {
     const HloKernel& kernel = kernels_[static_cast<std::size_t>(operation)];

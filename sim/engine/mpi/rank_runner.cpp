@@ -46,7 +46,6 @@ RankRunner::RankRunner(const Schedule& lowered, const Team& team, ActivityGraph 
   for (const RankTask& task : tasks_) prepare(task);
   for (std::uint32_t t = 0; t < tasks_.size(); ++t)
     if (tasks_[t].on_core) core_.push_back(t);
-  use_one_blas_thread();
 }
 
 Expected<std::unique_ptr<RankRunner>> RankRunner::make(const Schedule& lowered, const Team& team, Bytes limit) {
@@ -62,6 +61,7 @@ Expected<std::unique_ptr<RankRunner>> RankRunner::make(const Schedule& lowered, 
   Unrolled unrolled = unroll(lowered);
   Expected<Storage> storage = Storage::make(lowered);
   if (!storage) return storage.error();
+  if (const Status ready = use_one_blas_thread(); !ready) return ready.error();
   std::unique_ptr<RankRunner> runner{new RankRunner{lowered, team, std::move(unrolled.graph), *std::move(storage)}};
   if (runner->memory_.data() == nullptr && !runner->buffers().empty()) return Diagnostic{{}, "the system has no memory for the buffers"};
   return runner;

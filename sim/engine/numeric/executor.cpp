@@ -49,7 +49,6 @@ Executor::Executor(const Schedule& lowered, ActivityGraph graph, Storage storage
         for (const Region& region : local->writes) mark(region);
     }
   }
-  use_one_blas_thread();
 }
 
 Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int threads, const Budget& budget, RunHooks hooks) {
@@ -61,6 +60,7 @@ Expected<std::unique_ptr<Executor>> Executor::make(const Schedule& lowered, int 
   if (!unrolled.problems.empty()) return std::move(unrolled.problems.front());
   Expected<Storage> storage = Storage::make(lowered);
   if (!storage) return storage.error();
+  if (const Status ready = use_one_blas_thread(); !ready) return ready.error();
   std::unique_ptr<Executor> executor{new Executor{lowered, std::move(unrolled.graph), *std::move(storage), threads, std::move(hooks)}};
   if (executor->memory_.data() == nullptr && executor->storage_.bytes() > Bytes{})
     return Diagnostic{{}, fmt::format("the system has no {} bytes of memory for the buffers", executor->storage_.bytes().count())};

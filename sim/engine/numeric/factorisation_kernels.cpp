@@ -1,12 +1,11 @@
 #include "sim/engine/numeric/factorisation_kernels.hpp"
 
-#include <cblas.h>
 #include <fmt/format.h>
-#include <lapacke.h>
 
 #include <bit>
 #include <numeric>
 
+#include "sim/engine/numeric/math_libraries.hpp"
 #include "sim/engine/numeric/matrix_view.hpp"
 
 namespace podsim {
@@ -43,7 +42,7 @@ Status getrf_panel(const RowNumbers& rows, std::int64_t first_column, const View
   const auto lda = static_cast<lapack_int>(m), factored = static_cast<lapack_int>(m - kept), columns = static_cast<lapack_int>(b);
   std::vector<lapack_int> pivots(static_cast<std::size_t>(b));
   lapack_int info = 0;
-  LAPACK_sgetrf(&factored, &columns, panel.data + kept, &lda, pivots.data(), &info);
+  math().sgetrf(&factored, &columns, panel.data + kept, &lda, pivots.data(), &info);
   assert(info >= 0);
   copy(panel, factors);
 
@@ -70,8 +69,8 @@ void trsm(Triangle kind, const View& triangle, int split, const View& b, const V
   const Matrix result = in_place ? *in_place : packed_matrix(x, x_split, packed(b, workspace.out).data);
   if (in_place) copy(b, x);
   const bool lower = kind == Triangle::lower;
-  cblas_strsm(CblasRowMajor, CblasLeft, lower ? CblasLower : CblasUpper, CblasNoTrans, lower ? CblasUnit : CblasNonUnit, result.rows, result.cols, 1.0F,
-              of.data, of.ld, result.data, result.ld);
+  math().cblas_strsm(CblasRowMajor, CblasLeft, lower ? CblasLower : CblasUpper, CblasNoTrans, lower ? CblasUnit : CblasNonUnit, result.rows,
+                     result.cols, 1.0F, of.data, of.ld, result.data, result.ld);
   if (!in_place) copy({result.data, contiguous(elements_of(x.layout)), DType::f32}, x);
 }
 
@@ -101,7 +100,7 @@ Status solve(const View& a, const View& b, const View& x, PackedOperands& worksp
   for (std::int64_t i = 0; i < count && !workspace.stop.requested(); ++i) {
     const View matrix = by_columns(system(a, i), n, n, workspace.left), sides = by_columns(system(b, i), n, m, workspace.right);
     lapack_int info = 0;
-    LAPACK_sgesv(&order, &columns, matrix.data, &order, pivots.data(), sides.data, &order, &info);
+    math().sgesv(&order, &columns, matrix.data, &order, pivots.data(), sides.data, &order, &info);
     assert(info >= 0);
     copy(sides, system(x, i));
     if (info > 0 && status) status = wrong_data((count > 1 ? fmt::format("system {} of {}: ", i, count) : "") + singular(info - 1));

@@ -17,7 +17,7 @@ using testing::TestBox;
 
 class Factorisations : public ::testing::Test {
  protected:
-  Factorisations() { use_one_blas_thread(); }
+  Factorisations() { EXPECT_TRUE(use_one_blas_thread()); }
   PackedOperands workspace_;
 };
 

@@ -1,17 +1,13 @@
 #include "sim/engine/numeric/kernels.hpp"
 
-#include <cblas.h>
-
 #include <bit>
 #include <cassert>
 #include <cstring>
 #include <optional>
 
 #include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/math_libraries.hpp"
 #include "sim/engine/numeric/matrix_view.hpp"
-
-/// Ends the threads that OpenBLAS starts when it is loaded, one per core but one, as it does itself before a fork. Not in its headers.
-extern "C" __attribute__((weak)) int blas_thread_shutdown_();
 
 namespace podsim {
 namespace {
@@ -205,9 +201,10 @@ void multiply(const Matmul& matmul, const View& left, const View& right, const V
   // beta = 0 does not read `out`, so what it held before (a NaN, if nothing) does not matter.
   const std::int64_t most_rows = rows_per_call(y.cols, k);
   for (std::int64_t first = 0; first < y.rows && !workspace.stop.requested(); first += most_rows)
-    cblas_sgemm(CblasRowMajor, matmul.transpose_left ? CblasTrans : CblasNoTrans, matmul.transpose_right ? CblasTrans : CblasNoTrans,
-                static_cast<int>(std::min<std::int64_t>(most_rows, y.rows - first)), y.cols, k, 1.0F,
-                a.data + first * (matmul.transpose_left ? 1 : a.ld), a.ld, b.data, b.ld, matmul.accumulate ? 1.0F : 0.0F, y.data + first * y.ld, y.ld);
+    math().cblas_sgemm(CblasRowMajor, matmul.transpose_left ? CblasTrans : CblasNoTrans, matmul.transpose_right ? CblasTrans : CblasNoTrans,
+                       static_cast<int>(std::min<std::int64_t>(most_rows, y.rows - first)), y.cols, k, 1.0F,
+                       a.data + first * (matmul.transpose_left ? 1 : a.ld), a.ld, b.data, b.ld, matmul.accumulate ? 1.0F : 0.0F,
+                       y.data + first * y.ld, y.ld);
 
   if (!in_place) {
     copy({y.data, contiguous(elements_of(out.layout)), DType::f32}, out);
@@ -223,22 +220,17 @@ std::int64_t rows_per_call(std::int64_t n, std::int64_t k) {
   return std::max(least, static_cast<std::int64_t>(std::min(multiply_adds / static_cast<double>(n) / static_cast<double>(k), 0x1p62)) / least * least);
 }
 
-void use_one_blas_thread() {
-  openblas_set_num_threads(1);
-  if (blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
-}
-
 void multiply_rows(const Product& product, const double* left, const double* right, double* out, std::int64_t first, std::int64_t last) {
   const auto m = static_cast<int>(product.m), n = static_cast<int>(product.n), k = static_cast<int>(product.k);
-  cblas_dgemm(CblasRowMajor, product.transpose_left ? CblasTrans : CblasNoTrans, product.transpose_right ? CblasTrans : CblasNoTrans,
-              static_cast<int>(last - first), n, k, 1.0, left + (product.transpose_left ? first : first * product.k), product.transpose_left ? m : k,
-              right, product.transpose_right ? k : n, 0.0, out + first * product.n, n);
+  math().cblas_dgemm(CblasRowMajor, product.transpose_left ? CblasTrans : CblasNoTrans, product.transpose_right ? CblasTrans : CblasNoTrans,
+                     static_cast<int>(last - first), n, k, 1.0, left + (product.transpose_left ? first : first * product.k),
+                     product.transpose_left ? m : k, right, product.transpose_right ? k : n, 0.0, out + first * product.n, n);
 }
 
 void multiply_add(const Float64Matrix& left, const Float64Matrix& right, double* out, std::int64_t out_stride, std::int64_t rows, std::int64_t columns, std::int64_t inner) {
   assert(rows > 0 && columns > 0 && inner > 0);
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner), 1.0, left.first,
-              static_cast<int>(left.stride), right.first, static_cast<int>(right.stride), 1.0, out, static_cast<int>(out_stride));
+  math().cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner), 1.0,
+                     left.first, static_cast<int>(left.stride), right.first, static_cast<int>(right.stride), 1.0, out, static_cast<int>(out_stride));
 }
 
 }  // namespace podsim

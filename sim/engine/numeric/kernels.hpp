@@ -49,9 +49,10 @@ View packed(const View& in, std::vector<float>& room);
 /// other boxes are packed first. `out` is computed aside if `apart`, which is required where it overlaps an operand.
 void multiply(const Matmul& matmul, const View& left, const View& right, const View& out, bool apart, PackedOperands& workspace);
 
-/// Sets OpenBLAS to one thread per call, because tasks of different devices already run in parallel, and ends its idle threads. The setting is
-/// process-wide (OpenBLAS has no other) and stays: restoring it would race with other engines that run at the same time.
-void use_one_blas_thread();
+/// Before kernels are called: loads OpenBLAS and FFTW, sets OpenBLAS to one thread per call, because tasks of different devices already run in parallel,
+/// and ends its idle threads. The setting is process-wide (OpenBLAS has no other) and stays: restoring it would race with other engines that run at the
+/// same time. Errors: those of load_math_libraries().
+Status use_one_blas_thread();
 
 /// out = left * right in float64, row-major, rows [first, last) of out; a transposed operand is stored [k,m] or [n,k].
 void multiply_rows(const Product& product, const double* left, const double* right, double* out, std::int64_t first, std::int64_t last);

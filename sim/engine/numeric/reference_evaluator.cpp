@@ -187,7 +187,6 @@ class Evaluator {
     of.transpose_left = node.transpose_left, of.transpose_right = node.transpose_right;
     Array y(static_cast<std::size_t>(element_count(node.extents)));
     const std::int64_t batch = element_count(node.extents) / (of.m * of.n);
-    use_one_blas_thread();
     const std::int64_t calls = (of.m - 1) / rows_per_call(of.n, of.k) + 1;
     const std::int64_t bands = std::max(calls, std::min(static_cast<std::int64_t>(pool_.threads()), of.m));
     pool_.for_each(static_cast<std::size_t>(batch * bands), [&](std::size_t i, std::size_t) {
@@ -390,6 +389,7 @@ class Evaluator {
 
 Expected<std::vector<std::vector<double>>> evaluate(const ReferenceProgram& program, const Mesh& mesh, const ReferenceInputs& inputs,
                                                     ThreadPool& pool, Cancellation stop, Noise noise, const GivenArrays& given) {
+  if (const Status ready = use_one_blas_thread(); !ready) return ready.error();
   return Evaluator{program, mesh, inputs, pool, stop, noise, given}.run();
 }
 

@@ -1,9 +1,6 @@
 #include "sim/engine/numeric/reference_linear_algebra.hpp"
 
-#include <cblas.h>
-#include <fftw3.h>
 #include <fmt/format.h>
-#include <lapacke.h>
 
 #include <algorithm>
 #include <cassert>
@@ -12,7 +9,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "sim/engine/numeric/kernels.hpp"
+#include "sim/engine/numeric/math_libraries.hpp"
 
 namespace podsim {
 namespace {
@@ -23,7 +20,7 @@ std::mutex& planner() {
   return mutex;
 }
 
-double norm_of(std::span<const double> values) { return cblas_dnrm2(static_cast<int>(values.size()), values.data(), 1); }
+double norm_of(std::span<const double> values) { return math().cblas_dnrm2(static_cast<int>(values.size()), values.data(), 1); }
 
 std::vector<float> rounded(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
@@ -38,13 +35,13 @@ std::vector<T> transposed(const std::vector<T>& matrix, std::int64_t rows, std::
   return turned;
 }
 
-void getrf(const lapack_int* n, double* a, lapack_int* exchanges, lapack_int* info) { LAPACK_dgetrf(n, n, a, n, exchanges, info); }
-void getrf(const lapack_int* n, float* a, lapack_int* exchanges, lapack_int* info) { LAPACK_sgetrf(n, n, a, n, exchanges, info); }
+void getrf(const lapack_int* n, double* a, lapack_int* exchanges, lapack_int* info) { math().dgetrf(n, n, a, n, exchanges, info); }
+void getrf(const lapack_int* n, float* a, lapack_int* exchanges, lapack_int* info) { math().sgetrf(n, n, a, n, exchanges, info); }
 void gesv(const lapack_int* n, const lapack_int* columns, double* a, lapack_int* exchanges, double* b, lapack_int* info) {
-  LAPACK_dgesv(n, columns, a, n, exchanges, b, n, info);
+  math().dgesv(n, columns, a, n, exchanges, b, n, info);
 }
 void gesv(const lapack_int* n, const lapack_int* columns, float* a, lapack_int* exchanges, float* b, lapack_int* info) {
-  LAPACK_sgesv(n, columns, a, n, exchanges, b, n, info);
+  math().sgesv(n, columns, a, n, exchanges, b, n, info);
 }
 
 /// Factors a square matrix in place; the row exchanges, counted from 1. A NaN stays one.
@@ -85,7 +82,7 @@ std::vector<double> difference(const std::vector<double>& a, std::int64_t n, con
   rest.reserve(a.size());
   for (const std::int64_t row : rows) rest.insert(rest.end(), a.begin() + row * n, a.begin() + (row + 1) * n);
   const auto size = static_cast<int>(n);
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, -1, l, size, u, size, 1, rest.data(), size);
+  math().cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, -1, l, size, u, size, 1, rest.data(), size);
   return rest;
 }
 
@@ -103,7 +100,7 @@ double residual_of_lapack(const std::vector<double>& a, std::int64_t n) {
 double residual_of_system(const double* a, const double* b, const double* x, std::int64_t n, std::int64_t columns, double* largest = nullptr) {
   const auto size = static_cast<int>(n), width = static_cast<int>(columns);
   std::vector<double> rest(b, b + n * columns);
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, width, size, -1, a, size, x, width, 1, rest.data(), width);
+  math().cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, width, size, -1, a, size, x, width, 1, rest.data(), width);
   if (largest != nullptr)
     for (const double value : rest) *largest = std::max(*largest, std::abs(value));
   return relative(norm_of(rest), norm_of({a, static_cast<std::size_t>(n * n)}) * norm_of({x, static_cast<std::size_t>(n * columns)}));
@@ -146,14 +143,14 @@ std::vector<double> reference_fft(std::vector<double> values, const Extents& ext
   fftw_plan plan = nullptr;
   {
     const std::lock_guard lock{planner()};
-    plan = fftw_plan_guru64_dft(count(along), along.data(), count(over), over.data(), data, data, inverse ? FFTW_BACKWARD : FFTW_FORWARD,
-                                FFTW_ESTIMATE | FFTW_UNALIGNED);
+    plan = math().fftw_plan_guru64_dft(count(along), along.data(), count(over), over.data(), data, data, inverse ? FFTW_BACKWARD : FFTW_FORWARD,
+                                       FFTW_ESTIMATE | FFTW_UNALIGNED);
   }
   assert(plan != nullptr);
-  fftw_execute(plan);
+  math().fftw_execute(plan);
   {
     const std::lock_guard lock{planner()};
-    fftw_destroy_plan(plan);
+    math().fftw_destroy_plan(plan);
   }
   if (inverse)
     for (double& value : values) value /= static_cast<double>(points);
@@ -161,7 +158,6 @@ std::vector<double> reference_fft(std::vector<double> values, const Extents& ext
 }
 
 ReferenceFactors reference_lu(const std::vector<double>& a, std::int64_t n) {
-  use_one_blas_thread();
   ReferenceFactors factors{n, a, {}};
   factors.rows = rows_after(factor(factors.packed, n));
   return factors;
@@ -184,7 +180,6 @@ std::vector<double> upper_of(const ReferenceFactors& factors) {
 }
 
 std::vector<double> reference_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, ThreadPool& pool) {
-  use_one_blas_thread();
   std::vector<double> x(b.size());
   const std::int64_t systems = static_cast<std::int64_t>(a.size()) / (n * n);
   pool.for_each(static_cast<std::size_t>(systems), [&](std::size_t s, std::size_t) {
@@ -198,7 +193,6 @@ std::vector<double> reference_solve(const std::vector<double>& a, const std::vec
 }
 
 RelativeResidual residual_of_lu(const std::vector<double>& a, std::int64_t n, std::span<const double> p, std::span<const double> l, std::span<const double> u) {
-  use_one_blas_thread();
   RelativeResidual residual;
   residual.allowed = std::max(1e-5, 2 * residual_of_lapack(a, n));
   residual.why = why_no_factors(n, p, l, u);
@@ -213,7 +207,6 @@ RelativeResidual residual_of_lu(const std::vector<double>& a, std::int64_t n, st
 }
 
 RelativeResidual residual_of_solve(const std::vector<double>& a, const std::vector<double>& b, std::int64_t n, std::int64_t columns, std::span<const double> x) {
-  use_one_blas_thread();
   RelativeResidual worst{0, 1, 0, {}};
   const std::int64_t systems = static_cast<std::int64_t>(a.size()) / (n * n);
   for (std::int64_t s = 0; s < systems; ++s) {

@@ -1,14 +1,13 @@
 // Dense matrices by LAPACK and BLAS, to compare results with. Not for production code.
 #pragma once
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "sim/engine/numeric/math_libraries.hpp"
 
 namespace podsim::testing {
 
@@ -24,7 +23,7 @@ inline double norm(const Matrix& a) {
 /// a . b - c
 inline Matrix product_less(const Matrix& a, const Matrix& b, Matrix c, std::int64_t n, std::int64_t m) {
   const auto rows = static_cast<int>(n), columns = static_cast<int>(m);
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, rows, 1, a.data(), rows, b.data(), columns, -1, c.data(), columns);
+  math().cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, rows, 1, a.data(), rows, b.data(), columns, -1, c.data(), columns);
   return c;
 }
 
@@ -61,7 +60,7 @@ inline Factors lapack_factors(const Matrix& a, std::int64_t n) {
   std::vector<int> pivots(static_cast<std::size_t>(n));
   int info = 0;
   const auto size = static_cast<int>(n);
-  LAPACK_sgetrf(&size, &size, packed.data(), &size, pivots.data(), &info);
+  math().sgetrf(&size, &size, packed.data(), &size, pivots.data(), &info);
   return unpacked(packed, pivots);
 }
 
@@ -82,7 +81,7 @@ inline Matrix lapack_solution(const Matrix& a, const Matrix& b, std::int64_t n, 
   std::vector<int> pivots(static_cast<std::size_t>(n));
   const auto size = static_cast<int>(n), columns = static_cast<int>(m);
   int info = 0;
-  LAPACK_sgesv(&size, &columns, packed.data(), &size, pivots.data(), x.data(), &size, &info);
+  math().sgesv(&size, &columns, packed.data(), &size, pivots.data(), x.data(), &size, &info);
   Matrix result(b.size());
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j < m; ++j) result[static_cast<std::size_t>(i * m + j)] = static_cast<double>(x[static_cast<std::size_t>(j * n + i)]);

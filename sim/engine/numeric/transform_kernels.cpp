@@ -1,13 +1,12 @@
 #include "sim/engine/numeric/transform_kernels.hpp"
 
-#include <fftw3.h>
-
 #include <cmath>
 #include <map>
 #include <mutex>
 #include <numbers>
 #include <utility>
 
+#include "sim/engine/numeric/math_libraries.hpp"
 #include "sim/engine/numeric/matrix_view.hpp"
 
 namespace podsim {
@@ -29,19 +28,19 @@ class Planner {
     const std::scoped_lock lock{mutex_};
     fftwf_plan& plan = plans_[{n, inverse}];
     if (plan != nullptr) return plan;
-    fftwf_forget_wisdom();  // a plan must not depend on those made before
-    Complex* const in = fftwf_alloc_complex(static_cast<std::size_t>(n));
-    Complex* const out = fftwf_alloc_complex(static_cast<std::size_t>(n));
-    plan = fftwf_plan_dft_1d(n, in, out, inverse ? FFTW_BACKWARD : FFTW_FORWARD, FFTW_ESTIMATE);  // nothing is measured
-    fftwf_free(in), fftwf_free(out);
+    math().fftwf_forget_wisdom();  // a plan must not depend on those made before
+    Complex* const in = math().fftwf_alloc_complex(static_cast<std::size_t>(n));
+    Complex* const out = math().fftwf_alloc_complex(static_cast<std::size_t>(n));
+    plan = math().fftwf_plan_dft_1d(n, in, out, inverse ? FFTW_BACKWARD : FFTW_FORWARD, FFTW_ESTIMATE);  // nothing is measured
+    math().fftwf_free(in), math().fftwf_free(out);
     assert(plan != nullptr);
     return plan;
   }
 
  private:
-  Planner() = default;
+  Planner() { static_cast<void>(math()); }  // so that FFTW outlives the plans
   ~Planner() {
-    for (const auto& [shape, plan] : plans_) fftwf_destroy_plan(plan);
+    for (const auto& [shape, plan] : plans_) math().fftwf_destroy_plan(plan);
   }
   std::mutex mutex_;
   std::map<std::pair<int, bool>, fftwf_plan> plans_;
@@ -112,7 +111,7 @@ void fft(bool inverse, std::array<int, 2> dims, const View& x, const View& y, Pa
       value[0] = x.data[at];
       value[1] = real ? 0.0F : x.data[at + 1];
     });
-    for (std::int64_t l = 0; l < count; ++l) fftwf_execute_dft(plan, in + l * apart, out + l * apart);
+    for (std::int64_t l = 0; l < count; ++l) math().fftwf_execute_dft(plan, in + l * apart, out + l * apart);
     for_each_value(to, std::span{written}.first(static_cast<std::size_t>(count)), [&](std::int64_t l, std::int64_t i, std::int64_t at) {
       const Complex& value = out[l * apart + i];
       y.data[at] = static_cast<float>(divisor * static_cast<double>(value[0]));

@@ -1,11 +1,12 @@
-// The links of a CostedGraph as a SimGrid platform: flows share them at max-min fair rates, on SimGrid's clock. The only file that calls SimGrid. At
-// most one network per process, ever: SimGrid's engine is a singleton that cannot be started again.
+// The links of a CostedGraph as a SimGrid platform: flows share them at max-min fair rates, on SimGrid's clock. What calls SimGrid is a module of its own
+// (module/network.cpp), which is loaded with SimGrid when a run first needs it. At most one network per process, ever: SimGrid's engine is a singleton that
+// cannot be started again.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "sim/base/expected.hpp"
 #include "sim/model/costed_graph.hpp"
 
 namespace podsim::simgrid_engine {
@@ -20,26 +21,28 @@ class Driver {
   virtual void advance(double now, std::span<const std::uint32_t> ended) = 0;
 };
 
+/// Of a flow that may go as fast as its links let it.
+inline constexpr double unbounded = -1;
+
 class FlowNetwork {
  public:
-  explicit FlowNetwork(const CostedGraph& graph);
-  ~FlowNetwork();
-  FlowNetwork(const FlowNetwork&) = delete;
-  FlowNetwork& operator=(const FlowNetwork&) = delete;
+  virtual ~FlowNetwork() = default;
 
   /// Whether a link of the route has limited bandwidth.
-  [[nodiscard]] bool limits(std::uint32_t route) const;
+  [[nodiscard]] virtual bool limits(std::uint32_t route) const = 0;
 
-  /// Starts a flow of weight 1 now, on a route for which limits() is true; bytes > 0. It never goes faster than `most`, in bytes per second; negative:
-  /// as fast as it can. `flow` identifies it when it ends.
-  void start(std::uint32_t route, double bytes, std::uint32_t flow, double most = -1);
+  /// Starts a flow of weight 1 now, on a route for which limits() is true; bytes > 0. It never goes faster than `most`, in bytes per second;
+  /// `unbounded`: as fast as it can. `flow` identifies it when it ends.
+  virtual void start(std::uint32_t route, double bytes, std::uint32_t flow, double most) = 0;
 
   /// Calls the driver until it has no further date and no flow is in flight.
-  void run(Driver& driver);
-
- private:
-  struct Platform;
-  std::unique_ptr<Platform> platform_;
+  virtual void run(Driver& driver) = 0;
 };
+
+/// Makes a network of the links and routes of a graph, for the process that it is called in and for the caller to delete.
+using MakeNetwork = FlowNetwork*(const CostedGraph& graph);
+
+/// Loads SimGrid, in the parent of the processes that use it. Cost: about 25 ms the first time, then nothing. Errors: those of SharedLibrary.
+Expected<MakeNetwork*> load_simgrid();
 
 }  // namespace podsim::simgrid_engine

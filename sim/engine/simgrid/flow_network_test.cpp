@@ -8,6 +8,8 @@
 
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -76,7 +78,7 @@ void with_the_network(const Traffic& traffic, std::vector<double>& result) {
         const Flow& flow = traffic_.flows[i];
         if (!waiting_[i] || flow.start > now) continue;
         waiting_[i] = false;
-        network_.start(flow.route, static_cast<double>(flow.bytes), i);
+        network_.start(flow.route, static_cast<double>(flow.bytes), i, unbounded);
       }
     }
 
@@ -86,9 +88,11 @@ void with_the_network(const Traffic& traffic, std::vector<double>& result) {
     std::vector<double>& result_;
     std::vector<bool> waiting_;
   };
-  FlowNetwork network{traffic.platform};
-  Starts starts{traffic, network, result};
-  network.run(starts);
+  const Expected<MakeNetwork*> make_network = load_simgrid();
+  if (!make_network) throw std::runtime_error{make_network.error().message};  // in the child: its error
+  const std::unique_ptr<FlowNetwork> network{(*make_network)(traffic.platform)};
+  Starts starts{traffic, *network, result};
+  network->run(starts);
 }
 
 void with_plain_communications(const Traffic& traffic, std::vector<double>& result) {

@@ -113,7 +113,7 @@ void Player::happen(const Event& event) {
       }
       const TransferCost& cost = graph_.transfers[a];
       if (cost.flow_bytes > 0 && network_.limits(cost.route))
-        network_.start(cost.route, cost.flow_bytes, a);
+        network_.start(cost.route, cost.flow_bytes, a, unbounded);
       else
         sent(a, event.date);
       break;

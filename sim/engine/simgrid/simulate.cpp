@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 
 #include "sim/engine/simgrid/child.hpp"
@@ -20,11 +21,11 @@ struct Header {
 };
 static_assert(std::is_trivially_copyable_v<ActivityTimes> && std::is_trivially_copyable_v<Header>);
 
-void simulate_here(const CostedGraph& graph, Output& output) {
-  FlowNetwork network{graph};
-  Player player{graph, network};
+void simulate_here(const CostedGraph& graph, MakeNetwork* make_network, Output& output) {
+  const std::unique_ptr<FlowNetwork> network{make_network(graph)};
+  Player player{graph, *network};
   player.begin();
-  network.run(player);
+  network->run(player);
   const std::size_t n = graph.graph.activities.size();
   std::vector<char> finished(n);
   for (std::size_t a = 0; a < n; ++a) finished[a] = player.finished(a) ? 1 : 0;
@@ -43,7 +44,9 @@ void simulate_here(const CostedGraph& graph, Output& output) {
 }  // namespace
 
 Expected<Simulation> simulate(const CostedGraph& graph, Cancellation stop) {
-  const auto bytes = run_in_child([&](Output& output) { simulate_here(graph, output); }, {stop});
+  const Expected<MakeNetwork*> make_network = load_simgrid();
+  if (!make_network) return make_network.error();
+  const auto bytes = run_in_child([&](Output& output) { simulate_here(graph, *make_network, output); }, {stop});
   if (!bytes) return bytes.error();
   const std::size_t n = graph.graph.activities.size();
   Header header;

@@ -19,7 +19,7 @@ struct Simulation {
 };
 
 /// Runs in a child process; see run_in_child() about threads. Times are sums of doubles, rounded once to the nearest picosecond.
-/// Errors: those of run_in_child().
+/// Errors: those of load_simgrid() and of run_in_child().
 Expected<Simulation> simulate(const CostedGraph& graph, Cancellation stop = {});
 
 }  // namespace podsim::simgrid_engine
