@@ -396,11 +396,11 @@ Model Folding::quotient() const {
   result.schedule = model_.schedule;
   result.machine = model_.machine;
   result.calls = model_.calls;
-  result.node_of = devices_.class_of;
-  result.devices_in = devices_.size;
-  for (const std::uint32_t d : devices_.lowest) {
-    result.device_of.push_back(DeviceId{static_cast<int>(d)});
-    if (!model_.speed.empty()) result.speed.push_back(model_.speed[d]);
+  for (const std::uint32_t node : model_.node_of) result.node_of.push_back(devices_.class_of[node]);
+  for (const std::uint32_t node : devices_.lowest) {
+    result.device_of.push_back(model_.device_of[node]);
+    result.devices_in.push_back(model_.devices_in[node] * devices_.size[result.devices_in.size()]);
+    if (!model_.speed.empty()) result.speed.push_back(model_.speed[node]);
   }
   const Locals locals = place_nodes(result.deployment);
   fold_participants(locals, result.deployment);
@@ -452,7 +452,11 @@ void Folding::fold_participants(const Locals& locals, Deployment& deployment) co
 std::vector<std::uint32_t> Folding::fold_paths(Model& result) const {
   for (std::size_t c = 0; c < links_.lowest.size(); ++c) {
     const ModelLink& link = model_.links[used_[links_.lowest[c]]];
-    result.links.push_back({link.bandwidth, link.representative, links_.size[c], link.is_memory});
+    result.links.push_back({link.bandwidth, link.representative, link.links * links_.size[c], link.is_memory});
+  }
+  for (std::size_t l = 0; l < used_.size(); ++l) {
+    LinkId& lowest = result.links[links_.class_of[l]].representative;
+    lowest = std::min(lowest, model_.links[used_[l]].representative);
   }
   std::vector<std::uint32_t> path_of_class;
   for (std::uint32_t c = 0; c < flows_classes_.lowest.size(); ++c) {
@@ -523,7 +527,7 @@ Model fold(Model model, Cancellation stop) {
 
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                                   Cancellation stop, std::shared_ptr<const PlayedCalls> calls) {
-  auto torus = fold_torus(lowered, machine, topology, placement, calls);
+  auto torus = fold_torus(lowered, machine, topology, placement, stop, calls);
   if (!torus) return torus.error();
   if (*torus) return **std::move(torus);
   auto model = make_model(lowered, machine, topology, placement, stop, std::move(calls));

@@ -11,18 +11,19 @@ namespace podsim {
 /// transfer has one flow per sender, joined to its sender, its receiver and every link of its actual route. Initial colours are program, presence,
 /// costs and link bandwidths. All devices of a class start and end their tasks at the same picosecond. A flow of the folded model takes as many
 /// shares of a link as equivalent flows cross it. Classes are found by hashing, then proven member by member. If the proof fails or nothing folds,
-/// the model is returned unchanged.
+/// the model is returned unchanged. A model whose nodes stand for orbits already, all of one size, is folded further.
 ///   source  colour refinement: Weisfeiler, Leman 1968; equitable partitions and max-min rates: see README.md
 ///   cost    O(rounds * (distinct participants * devices * hops)); rounds <= the largest distance at which two devices can be distinguished
 /// If cancelled, the model is returned unchanged.
 Model fold(Model model, Cancellation stop = {});
 
-/// Folds without visiting devices. In a program without guards, whose shifts are constant and go along whole dimensions of a torus under the mesh's
-/// axes (or their factors), all devices are equivalent: one class. nullopt: the program or placement is not of this form, or not recognised as such.
+/// Folds a schedule on a torus by the translations that change nothing about it (translations.hpp), before any device is looked at: one device of each
+/// orbit is deployed and routed, and fold() joins what else is equivalent. A program without guards, whose shifts are constant and go along whole
+/// dimensions, becomes one class. nullopt: no such translation is recognised.
 /// Errors: those of make_model().
-///   cost    O(tasks), plus one pass over links and devices
+///   cost    O(tasks + distinct participants * orbits * hops), plus one pass over links and devices
 Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                          std::shared_ptr<const PlayedCalls> calls = {});
+                                          Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
 
 /// The folded model, by fold_torus() or fold(); unfolded if nothing folds. Errors: those of make_model().
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,

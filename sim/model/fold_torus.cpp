@@ -1,37 +1,14 @@
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 #include "sim/model/fold.hpp"
+#include "sim/model/translations.hpp"
+#include "sim/schedule/part_taken.hpp"
 #include "sim/schedule/validate.hpp"
 
 namespace podsim {
 
 namespace {
-
-/// The dimensions that the mesh's axes are laid over, an axis or a factor of one along each (sizes of 1 aside).
-std::vector<AxisView> dimensions_of(const Mesh& mesh) {
-  std::vector<AxisView> views;
-  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis)
-    for (const AxisView& factor : mesh.factors(axis))
-      if (factor.size > 1) views.push_back(factor);
-  return views;
-}
-
-/// A torus with the mesh laid on it row-major, an axis or a factor of one along each dimension (extents of 1 aside).
-const Grid* torus_of(const Mesh& mesh, const Topology& topology, const Placement& placement) {
-  const Grid* grid = topology.plain_grid();
-  if (grid == nullptr || grid->chips() != mesh.devices() || !placement.core_of.empty() || !placement.speed.empty()) return nullptr;
-  std::vector<int> extents, sizes;
-  for (const GridDimension& dimension : grid->dimensions()) {
-    if (dimension.extent > 2 && !dimension.wraps) return nullptr;
-    if (dimension.extent > 1) extents.push_back(dimension.extent);
-  }
-  for (const AxisView& view : dimensions_of(mesh)) sizes.push_back(view.size);
-  if (extents != sizes) return nullptr;
-  for (std::size_t d = 0; d < placement.chip_of.size(); ++d)
-    if (placement.chip_of[d].index() != d) return nullptr;
-  return grid;
-}
 
 bool stays_within(const Program& program, const Op& op) {
   const auto stays = [&](const Region& region) { return !may_leave(program, region); };
@@ -46,90 +23,98 @@ bool stays_within(const Program& program, const Op& op) {
       op);
 }
 
-/// What the schedule looks like from device 0, if it looks the same from everywhere; `to` of a Shift is the device that it reaches.
-std::optional<Deployment> seen_from_anywhere(const Schedule& schedule) {
-  if (schedule.programs.size() != 1 || size_of(schedule.programs.front().devices) != schedule.mesh.devices()) return std::nullopt;
-  const Program& program = schedule.programs.front();
-  const std::vector<AxisView> dimensions = dimensions_of(schedule.mesh);
-  Deployment deployment;
-  deployment.places = {{0, 0}};
-  auto& own = deployment.programs.emplace_back();
-  own.devices = {0};
-  // Participants by the device that is reached, and by what shift: there are two ways to an antipode.
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> known;
-  std::uint32_t activities = 0;
-  for (const Task& task : program.tasks) {
-    if (!task.where.empty() || !stays_within(program, task.op)) return std::nullopt;
-    std::uint32_t reached = 0;
-    bool absent = false;
-    std::int64_t by = 0;
-    const auto* shift = std::get_if<Shift>(&task.op);
-    if (shift != nullptr) {
-      if (!shift->by.terms.empty()) return std::nullopt;
-      by = evaluate(shift->by, {});
-      absent = by % shift->axis.size == 0;
-      if (!absent && std::find(dimensions.begin(), dimensions.end(), shift->axis) == dimensions.end()) return std::nullopt;
-      if (!absent && !schedule.mesh.wraps(shift->axis)) return std::nullopt;
-      reached = static_cast<std::uint32_t>(schedule.mesh.shifted(DeviceId{0}, shift->axis, by).value);
-    }
-    const std::uint32_t key = shift == nullptr ? no_device : absent ? no_device - 1 : reached;
-    const auto [entry, is_new] = known.try_emplace({key, absent ? 0 : by}, static_cast<std::uint32_t>(deployment.participants.size()));
-    if (is_new) {
-      Participants who;
-      who.to = {absent ? no_device : reached};
-      if (shift != nullptr) who.from = {absent ? no_device : 0}, who.receivers = absent ? 0 : 1;
-      who.rank = {absent ? no_device : 0};
-      who.doers = absent ? 0 : 1;
-      deployment.participants.push_back(std::move(who));
-    }
-    own.participants.push_back(entry->second);
-    own.first_activity.push_back(activities);
-    activities += absent ? 0 : 1;
+/// The nodes of a schedule's orbits, in the order of their lowest devices.
+Orbits orbits_of(const Schedule& schedule, Translations translations) {
+  Orbits orbits{std::move(translations), {}, {}, {}};
+  for (int d = 0; d < schedule.mesh.devices(); ++d) {
+    const DeviceId lowest{orbits.translations.lowest(ChipId{d}).value};
+    if (lowest.value == d) orbits.lowest.push_back(lowest);
+    orbits.node_of.push_back(lowest.value == d ? static_cast<std::uint32_t>(orbits.lowest.size() - 1) : orbits.node_of[lowest.index()]);
   }
-  own.first_activity.push_back(activities);
-  return deployment;
+  return orbits;
 }
 
-LinkId lowest_like(const Grid& grid, LinkId link) {
-  LinkId lowest{0};
-  while (grid.direction(lowest) != grid.direction(link)) ++lowest.value;
-  return lowest;
-}
+/// Deploys a schedule on one device of each orbit, and notes which device each transfer reaches.
+class OrbitDeployer {
+ public:
+  OrbitDeployer(const Schedule& schedule, Orbits& orbits) : mesh_{schedule.mesh}, program_{schedule.programs.front()}, orbits_{orbits} {
+    for (const DeviceId device : orbits.lowest) coordinates_.push_back(mesh_.coordinates(device));
+  }
 
-}  // namespace
+  /// nullopt: some index may leave its range, a transfer is not a Shift or may leave its axis, which deploy() is to look at.
+  std::optional<Deployment> run() {
+    auto& own = deployment_.programs.emplace_back();
+    for (std::uint32_t node = 0; node < orbits_.lowest.size(); ++node) {
+      deployment_.places.push_back({0, node});
+      own.devices.push_back(node);
+    }
+    std::uint32_t activities = 0;
+    for (const Task& task : program_.tasks) {
+      if (!stays_within(program_, task.op)) return std::nullopt;
+      const auto* shift = std::get_if<Shift>(&task.op);
+      if (shift != nullptr && task.where.empty() && !mesh_.wraps(shift->axis)) return std::nullopt;
+      const auto [entry, is_new] = known_.try_emplace({0, shift, &task.where}, static_cast<std::uint32_t>(deployment_.participants.size()));
+      if (is_new && !add(task)) return std::nullopt;
+      own.participants.push_back(entry->second);
+      own.first_activity.push_back(activities);
+      activities += deployment_.participants[entry->second].doers;
+    }
+    own.first_activity.push_back(activities);
+    return std::move(deployment_);
+  }
 
-Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                          std::shared_ptr<const PlayedCalls> calls) {
-  const Grid* grid = torus_of(lowered.mesh, topology, placement);
-  if (grid == nullptr || lowered.mesh.devices() == 1 || !check_shapes(lowered).empty()) return std::optional<Model>{};
-  auto deployment = seen_from_anywhere(lowered);
-  if (!deployment) return std::optional<Model>{};
-  auto costed = cost_deployment(lowered, machine, topology, placement, *std::move(deployment), {}, std::move(calls));
-  if (!costed) return costed.error();
-  Model model = *std::move(costed);
+ private:
+  /// Whether the task's participants are certain.
+  bool add(const Task& task) {
+    const std::size_t nodes = orbits_.lowest.size();
+    const auto* shift = std::get_if<Shift>(&task.op);
+    Participants who;
+    who.to.assign(nodes, no_device);
+    who.rank.assign(nodes, no_device);
+    if (shift != nullptr) who.from.assign(nodes, no_device);
+    std::vector<DeviceId> reached(shift == nullptr ? 0 : nodes);
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      if (!holds(task.where, coordinates_[node])) continue;
+      std::uint32_t to = node;
+      if (shift != nullptr) {
+        const std::int64_t by = evaluate(shift->by, coordinates_[node]), end = coordinate_on(coordinates_[node], shift->axis) + by;
+        if (by % shift->axis.size == 0) continue;
+        if (!mesh_.wraps(shift->axis) && (end < 0 || end >= shift->axis.size)) return false;
+        reached[node] = mesh_.shifted(orbits_.lowest[node], shift->axis, by);
+        to = orbits_.node_of[reached[node].index()];
+        who.from[to] = node;
+        ++who.receivers;
+      }
+      who.to[node] = to;
+      who.rank[node] = who.doers++;
+    }
+    deployment_.participants.push_back(std::move(who));
+    orbits_.reached.push_back(std::move(reached));
+    return true;
+  }
 
-  const auto devices = static_cast<std::uint32_t>(lowered.mesh.devices());
-  model.device_of = {DeviceId{0}};
-  model.devices_in = {devices};
-  model.node_of.assign(devices, 0);
-  for (Participants& who : model.deployment.participants)
-    if (who.to.front() != no_device) who.to.front() = 0;
+  const Mesh& mesh_;
+  const Program& program_;
+  Orbits& orbits_;
+  std::vector<Coordinates> coordinates_;  // per node
+  std::unordered_map<PartTaken, std::uint32_t, PartTakenHash> known_;  // to participants
+  Deployment deployment_;
+};
 
-  // A class per direction, and one of memories. By translation, each of its links is crossed by as many equivalent flows as one flow crosses links of
-  // it.
-  std::vector<std::uint32_t> class_of_direction(2 * grid->dimensions().size() + 2, no_device);
-  std::uint32_t memory_class = no_device;
-  if (!model.memory_paths.empty()) model.memory_paths.resize(1);
+/// Joins the links of each orbit. By translation, each of them is crossed by as many equivalent flows as one flow crosses links of the orbit.
+void join_links(const Orbits& orbits, Model& model) {
+  std::vector<std::uint32_t> class_of(model.links.size(), no_device);  // of the lowest link of an orbit
   std::vector<ModelLink> links;
   std::vector<PathLink> path_links;
   for (Path& path : model.paths) {
     const std::size_t first = path_links.size();
     for (const PathLink& link : model.links_of(path)) {
       const ModelLink& own = model.links[link.link];
-      std::uint32_t& link_class = own.is_memory ? memory_class : class_of_direction[static_cast<std::size_t>(grid->direction(own.representative))];
+      const LinkId lowest = own.is_memory ? own.representative : orbits.translations.lowest(own.representative);
+      std::uint32_t& link_class = class_of[own.is_memory ? link.link : static_cast<std::uint32_t>(lowest.value)];
       if (link_class == no_device) {
         link_class = static_cast<std::uint32_t>(links.size());
-        links.push_back({own.bandwidth, own.is_memory ? LinkId{model.first_memory} : lowest_like(*grid, own.representative), devices, own.is_memory});
+        links.push_back({own.bandwidth, lowest, orbits.translations.size(), own.is_memory});
       }
       const auto known = std::find_if(path_links.begin() + static_cast<std::ptrdiff_t>(first), path_links.end(),
                                       [&](const PathLink& other) { return other.link == link_class; });
@@ -143,7 +128,22 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
   }
   model.links = std::move(links);
   model.path_links = std::move(path_links);
-  return std::optional<Model>{std::move(model)};
+}
+
+}  // namespace
+
+Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+                                          Cancellation stop, std::shared_ptr<const PlayedCalls> calls) {
+  if (lowered.mesh.devices() == 1) return std::optional<Model>{};
+  auto translations = translations_of(lowered, topology, placement);
+  if (!translations || !check_shapes(lowered).empty()) return std::optional<Model>{};
+  Orbits orbits = orbits_of(lowered, *std::move(translations));
+  auto deployment = OrbitDeployer{lowered, orbits}.run();
+  if (!deployment) return std::optional<Model>{};
+  auto model = cost_deployment(lowered, machine, topology, placement, *std::move(deployment), stop, std::move(calls), &orbits);
+  if (!model) return model.error();
+  join_links(orbits, *model);
+  return std::optional<Model>{model->nodes() == 1 ? *std::move(model) : fold(*std::move(model), stop)};
 }
 
 }  // namespace podsim

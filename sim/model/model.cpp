@@ -11,6 +11,7 @@
 #include "sim/model/routes.hpp"
 #include "sim/model/shared_memory.hpp"
 #include "sim/model/task_cost.hpp"
+#include "sim/model/translations.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {
@@ -19,12 +20,13 @@ namespace {
 
 class ModelBuilder {
  public:
-  ModelBuilder(const Schedule& schedule, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop)
+  ModelBuilder(const Schedule& schedule, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop, const Orbits* orbits)
       : schedule_{schedule},
         machine_{machine},
         topology_{topology},
         placement_{placement},
         stop_{stop},
+        orbits_{orbits},
         routes_{schedule.mesh, topology, placement} {}
 
   Expected<Model> run(Deployment deployment, std::shared_ptr<const PlayedCalls> calls) {
@@ -32,11 +34,13 @@ class ModelBuilder {
     model_.schedule = &schedule_;
     model_.machine = &machine_;
     model_.deployment = std::move(deployment);
-    for (int d = 0; d < schedule_.mesh.devices(); ++d) {
-      model_.device_of.push_back(DeviceId{d});
-      model_.devices_in.push_back(1);
-      model_.node_of.push_back(static_cast<std::uint32_t>(d));
+    if (orbits_ != nullptr) {
+      model_.device_of = orbits_->lowest;
+      model_.node_of = orbits_->node_of;
+    } else {
+      for (int d = 0; d < schedule_.mesh.devices(); ++d) model_.device_of.push_back(DeviceId{d}), model_.node_of.push_back(static_cast<std::uint32_t>(d));
     }
+    model_.devices_in.assign(model_.nodes(), orbits_ == nullptr ? 1 : orbits_->translations.size());
     model_.speed = placement_.speed;
     model_.first_memory = topology_.link_slots();
     for (int link = 0; link < topology_.link_slots(); ++link) model_.links.push_back({topology_.link(LinkId{link}).bandwidth, LinkId{link}, 1});
@@ -66,7 +70,7 @@ class ModelBuilder {
     }
     take_paths();
     if (!model_.speed.empty()) slowest_ = *std::min_element(model_.speed.begin(), model_.speed.end());
-    share_memory(model_);
+    share_memory(model_, orbits_);
     model_.core_shares = core_shares_of(model_);
     if (auto ok = check_durations(); !ok) return ok.error();
     return std::move(model_);
@@ -95,7 +99,8 @@ class ModelBuilder {
     for (std::size_t l = 0; l < devices.size(); ++l) {
       if (!who.does(l)) continue;
       if (stop_.requested()) return cancelled_work();
-      const auto found = routes_.find(op, DeviceId{static_cast<int>(devices[l])}, DeviceId{static_cast<int>(who.to[l])});
+      const DeviceId receiver = orbits_ == nullptr ? DeviceId{static_cast<int>(who.to[l])} : orbits_->reached[participants][l];
+      const auto found = routes_.find(op, model_.device_of[devices[l]], receiver);
       if (!found) return found.error();
       paths[l] = *found;
     }
@@ -161,7 +166,7 @@ class ModelBuilder {
   }
 
   Diagnostic too_long(std::uint32_t p, std::size_t t, std::size_t local, Seconds duration) const {
-    const DeviceId device{static_cast<int>(deployment().programs[p].devices[local])};
+    const DeviceId device = model_.device_of[deployment().programs[p].devices[local]];
     return {location_of(schedule_.programs[p].tasks[t].written_at),
             fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days",
                         task_name(schedule_.programs[p], TaskId{t}), device.value, schedule_.mesh.name(device), to_text(duration))};
@@ -172,6 +177,7 @@ class ModelBuilder {
   const Topology& topology_;
   const Placement& placement_;
   Cancellation stop_;
+  const Orbits* orbits_;
   RouteTable routes_;
   /// By participants and what the switch does: (order, routing).
   std::map<std::pair<std::uint32_t, InSwitch>, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;
@@ -204,11 +210,11 @@ Expected<Model> make_model(const Schedule& lowered, const Machine& machine, cons
 }
 
 Expected<Model> cost_deployment(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                Deployment deployment, Cancellation stop, std::shared_ptr<const PlayedCalls> calls) {
+                                Deployment deployment, Cancellation stop, std::shared_ptr<const PlayedCalls> calls, const Orbits* orbits) {
   if (placement.chip_of.size() != static_cast<std::size_t>(lowered.mesh.devices()))
     return Diagnostic{location_of(file_of(lowered)),
                       fmt::format("the schedule is for {} devices, the placement has {}", lowered.mesh.devices(), placement.chip_of.size())};
-  return ModelBuilder{lowered, machine, topology, placement, stop}.run(std::move(deployment), std::move(calls));
+  return ModelBuilder{lowered, machine, topology, placement, stop, orbits}.run(std::move(deployment), std::move(calls));
 }
 
 }  // namespace podsim

@@ -135,8 +135,12 @@ Seconds uncontended(const Model& model, std::uint32_t program, std::size_t task,
 Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                            Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
 
-/// The same for a deployment without problems. It may contain part of the devices; its tables then still use device indices of the mesh.
+struct Orbits;
+
+/// The same for a deployment without problems. `orbits`: it has one node per orbit. Paths and links of the result are then those of the lowest device of
+/// each.
 Expected<Model> cost_deployment(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                Deployment deployment, Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
+                                Deployment deployment, Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {},
+                                const Orbits* orbits = nullptr);
 
 }  // namespace podsim

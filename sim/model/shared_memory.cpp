@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <ranges>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -78,19 +77,18 @@ InSwitch role_of(const Op& op) {
 
 class MemorySharer {
  public:
-  explicit MemorySharer(Model& model) : model_{model}, chip_{model.machine->chip}, unit_{memory_unit(chip_)} {}
+  MemorySharer(Model& model, const Orbits* orbits) : model_{model}, orbits_{orbits}, chip_{model.machine->chip}, unit_{memory_unit(chip_)} {}
 
   void run() {
     if (!chip_.memory_shared || is_unlimited(chip_.hbm_bandwidth) || !may_be_short()) return;
-    const auto devices = static_cast<std::uint32_t>(model_.schedule->mesh.devices());
-    for (std::uint32_t d = 0; d < devices; ++d)
-      model_.links.push_back({static_cast<double>(unit_) * chip_.hbm_bandwidth, LinkId{model_.first_memory + static_cast<int>(d)}, 1, true});
+    for (std::size_t node = 0; node < model_.nodes(); ++node)
+      model_.links.push_back({static_cast<double>(unit_) * chip_.hbm_bandwidth, LinkId{model_.first_memory + model_.device_of[node].value}, model_.devices_in[node], true});
     lay_paths();
-    for (const DeviceId device : model_.device_of) {
+    for (std::uint32_t node = 0; node < model_.nodes(); ++node) {
       model_.memory_paths.push_back(static_cast<std::uint32_t>(model_.paths.size()));
       Path path;
       path.first = static_cast<std::uint32_t>(model_.path_links.size());
-      model_.path_links.push_back({memory_of(static_cast<std::uint32_t>(device.value)), static_cast<std::uint32_t>(unit_)});
+      model_.path_links.push_back({memory_of(node), static_cast<std::uint32_t>(unit_)});
       path.last = path.first + 1;
       path.bottleneck = chip_.hbm_bandwidth;
       model_.paths.push_back(path);
@@ -98,7 +96,7 @@ class MemorySharer {
   }
 
  private:
-  [[nodiscard]] std::uint32_t memory_of(std::uint32_t device) const { return static_cast<std::uint32_t>(model_.first_memory) + device; }
+  [[nodiscard]] std::uint32_t memory_of(std::uint32_t node) const { return static_cast<std::uint32_t>(model_.first_memory) + node; }
 
   template <class Visit>
   void each_transfer(Visit visit) const {
@@ -121,8 +119,6 @@ class MemorySharer {
       }
     Ends ends{model_};
     std::map<std::pair<std::uint32_t, bool>, bool> known;
-    // A deployment on part of the devices stands for all of them: what leaves or reaches any of them counts for one.
-    const bool part = model_.deployment.places.size() < model_.device_of.size();
     bool endless = false;
     each_transfer([&](std::uint32_t p, std::size_t t, const Participants& who) {
       const TaskCost& cost = model_.costs[p][t];
@@ -135,10 +131,17 @@ class MemorySharer {
           endless = true;
           continue;
         }
-        const std::uint32_t from = part ? 0 : model_.deployment.programs[p].devices[l], to = part ? 0 : who.to[l];
+        const std::uint32_t from = model_.deployment.programs[p].devices[l], to = who.to[l];
         const InSwitch role = role_of(model_.task(p, t).op);
         if (role != InSwitch::copy) ends.cross(2 * from, model_.links_of(path), 1);
-        if (role != InSwitch::addend) ends.cross(2 * to + 1, std::views::reverse(model_.links_of(path)), arrival_adds(model_, p, t, l) ? 2 : 1);
+        if (role == InSwitch::addend) continue;
+        const DeviceId reached = orbits_ == nullptr ? DeviceId{} : orbits_->reached[model_.deployment.programs[p].participants[t]][l];
+        const auto at_node = [&](const PathLink& link) {  // `to` is the lowest device of the orbit that the flow reaches
+          if (orbits_ == nullptr) return PathLink{link};
+          const LinkId there = orbits_->translations.taken_along(LinkId{static_cast<int>(link.link)}, ChipId{reached.value});
+          return PathLink{static_cast<std::uint32_t>(there.value), link.weight};
+        };
+        ends.cross(2 * to + 1, model_.links_of(path) | std::views::reverse | std::views::transform(at_node), arrival_adds(model_, p, t, l) ? 2 : 1);
       }
     });
     if (endless) return chip_.transfer_memory_passes > 0;
@@ -175,8 +178,12 @@ class MemorySharer {
 
   /// A bare path has one role: what a switch copies or adds up has paths of its own. A copy is read once, by its carrier; a sum is written once.
   std::uint32_t path_between(std::uint32_t from, std::uint32_t to, std::uint32_t bare, bool adding, InSwitch role) {
-    const auto [entry, is_new] = paths_.try_emplace({bare, from, to, adding}, static_cast<std::uint32_t>(model_.paths.size()));
-    if (!is_new) return entry->second;
+    if (bare_paths_ == 0) bare_paths_ = model_.paths.size(), laid_on_.resize(2 * (bare_paths_ + model_.nodes()), no_device);
+    std::uint32_t& newest = laid_on_[2 * (bare == 0 ? bare_paths_ + from : bare) + (adding ? 1 : 0)];  // all chips share the empty path
+    for (std::uint32_t i = newest; i != no_device; i = laid_[i].before)
+      if (laid_[i].from == from && laid_[i].to == to) return laid_[i].path;
+    laid_.push_back({from, to, static_cast<std::uint32_t>(model_.paths.size()), newest});
+    newest = static_cast<std::uint32_t>(laid_.size() - 1);
     const auto passes = static_cast<std::uint32_t>(chip_.transfer_memory_passes * unit_);
     const std::uint32_t leaving = role == InSwitch::copy ? 0 : passes, arriving = role == InSwitch::addend ? 0 : adding ? 2 * passes : passes;
     Path path = model_.paths[bare];
@@ -189,13 +196,20 @@ class MemorySharer {
     if (leaving + arriving > 0)
       path.bottleneck = std::min(path.bottleneck, static_cast<double>(unit_) / std::max(leaving, arriving) * chip_.hbm_bandwidth);
     model_.paths.push_back(path);
-    return entry->second;
+    return laid_.back().path;
   }
 
   Model& model_;
+  const Orbits* orbits_;
   const Chip& chip_;
   int unit_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>, std::uint32_t> paths_;  // by the path without memories, sender, receiver
+  struct Laid {
+    std::uint32_t from = 0, to = 0, path = 0;
+    std::uint32_t before = no_device;  // the one that was laid on the same bare path before
+  };
+  std::vector<Laid> laid_;
+  std::vector<std::uint32_t> laid_on_;  // per bare path, or sender on the empty one, without and with reading what is there: the newest in laid_
+  std::size_t bare_paths_ = 0;
 };
 
 }  // namespace
@@ -206,6 +220,6 @@ bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, s
   return adds(model.task(model.deployment.places[who.to[local]].program, who.to_task[local]).op);
 }
 
-void share_memory(Model& model) { MemorySharer{model}.run(); }
+void share_memory(Model& model, const Orbits* orbits) { MemorySharer{model, orbits}.run(); }
 
 }  // namespace podsim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/model/model.hpp"
+#include "sim/model/translations.hpp"
 
 namespace podsim {
 
@@ -10,7 +11,8 @@ namespace podsim {
 /// or unlimited, or if the demands of every device always fit: all that the limited links nearest to it let through, and the most demanding work on the
 /// core, and none of work beside it.
 ///   cost    O(tasks + distinct participants * devices)
-void share_memory(Model& model);
+/// `orbits`: of a model in which a node stands for an orbit, and paths are still those of its lowest device.
+void share_memory(Model& model, const Orbits* orbits = nullptr);
 
 /// Whether the arrival of what a local node sends by a task adds to what is there: it then also reads the receiver's memory.
 bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, std::size_t local);

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "sim/base/rng.hpp"
+#include "sim/schedule/part_taken.hpp"
 #include "sim/schedule/presence.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
@@ -19,34 +19,6 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t most_problems = 1000;  // of a broken schedule on many devices; validate() shows fewer
-
-/// What decides who takes part in a work or Shift: tasks with equal keys have equal participants.
-struct Key {
-  std::uint32_t program;
-  const Shift* shift;  // null: a work
-  const Guard* where;
-  friend bool operator==(const Key& a, const Key& b) {
-    if (a.program != b.program || (a.shift == nullptr) != (b.shift == nullptr) || *a.where != *b.where) return false;
-    return a.shift == nullptr || (a.shift->axis == b.shift->axis && a.shift->by == b.shift->by);
-  }
-};
-
-struct KeyHash {
-  std::uint64_t state = 0;
-  void add(std::int64_t value) { state = counter_hash(state, 0, static_cast<std::uint64_t>(value)); }
-  void add(const AxisView& view) { add(view.axis), add(view.stride), add(view.size); }
-  void add(const Affine& affine) {
-    for (const AxisTerm& term : affine.terms) add(term.axis), add(term.coefficient), add(term.add);
-    add(affine.constant), add(affine.modulus);
-  }
-  std::size_t operator()(const Key& key) const {
-    KeyHash hash;
-    hash.add(key.program);
-    if (key.shift != nullptr) hash.add(key.shift->axis), hash.add(key.shift->by);
-    for (const Condition& condition : *key.where) hash.add(condition.value), hash.add(condition.low), hash.add(condition.high);
-    return hash.state;
-  }
-};
 
 class Deployer {
  public:
@@ -240,7 +212,7 @@ class Deployer {
   }
 
   const Participants& shifters(std::uint32_t p, TaskId t, const Task& task, const Shift& shift) {
-    const Key key{p, &shift, &task.where};
+    const PartTaken key{p, &shift, &task.where};
     if (const Participants* known = find(key, p, t)) return *known;
     const std::size_t problems_before = result_.problems.size();
     const auto& devices = deployment().programs[p].devices;
@@ -305,7 +277,7 @@ class Deployer {
   }
 
   /// The participants of an earlier task with the same key; otherwise the key stands for those that are added next.
-  const Participants* find(const Key& key, std::uint32_t p, TaskId t) {
+  const Participants* find(const PartTaken& key, std::uint32_t p, TaskId t) {
     const auto [entry, is_new] = known_.try_emplace(key, static_cast<std::uint32_t>(deployment().participants.size()));
     if (is_new) return nullptr;
     deployment().programs[p].participants[t.index()] = entry->second;
@@ -348,7 +320,7 @@ class Deployer {
   std::vector<std::vector<int>> axis_coordinates_;  // per axis and device
   std::map<ChannelKey, Receives> receives_;
   std::map<std::pair<std::uint32_t, std::size_t>, Participants> receive_tables_;  // of Recvs, by program and task
-  std::unordered_map<Key, std::uint32_t, KeyHash> known_;
+  std::unordered_map<PartTaken, std::uint32_t, PartTakenHash> known_;
   Deployed result_;
 };
 

@@ -178,6 +178,19 @@ int Grid::direction(LinkId link) const {
   return dimensions_[at(slot / 2)].extent == 2 ? slot / 2 * 2 : slot;
 }
 
+ChipId Grid::chip_at(LinkId link) const {
+  const int directions = 2 * static_cast<int>(dimensions_.size());
+  if (is_hop(link)) return ChipId{link.value / directions};
+  if (link.value >= first_inner()) return ChipId{(link.value - first_inner()) / 2};
+  return ChipId{link.value % chips_};
+}
+
+LinkId Grid::moved_to(LinkId link, ChipId chip, bool turned) const {
+  const int directions = 2 * static_cast<int>(dimensions_.size()), by = chip.value - chip_at(link).value;
+  if (is_hop(link)) return LinkId{(link.value + by * directions) ^ (turned ? 1 : 0)};
+  return LinkId{link.value + (link.value >= first_inner() ? 2 : 1) * by};
+}
+
 std::string Grid::link_name(LinkId link) const {
   assert(0 <= link.value && link.value < link_slots());
   const int directions = 2 * static_cast<int>(dimensions_.size());

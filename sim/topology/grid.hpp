@@ -35,6 +35,10 @@ class Grid final : public Topology {
   /// A number for the link's direction: 2 * dimension + (0 for +, 1 for -; extent 2: 0); then one number each for injection, ejection and inner
   /// links. On a torus the links of one direction are equivalent: each is a translation of any other.
   [[nodiscard]] int direction(LinkId link) const;
+  /// The chip that a link leaves; of an ejection link, the chip that it enters.
+  [[nodiscard]] ChipId chip_at(LinkId link) const;
+  /// The link that is at `chip` what `link` is at its own. `turned`: with the sign of its direction changed, as between the ends of an extent of 2.
+  [[nodiscard]] LinkId moved_to(LinkId link, ChipId chip, bool turned) const;
   [[nodiscard]] BytesPerSecond injection() const { return injection_; }
   [[nodiscard]] BytesPerSecond ejection() const { return ejection_; }
 

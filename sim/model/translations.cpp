@@ -1,0 +1,150 @@
+#include "sim/model/translations.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace podsim {
+
+Translations::Translations(const Grid& grid, std::vector<int> steps) : grid_{grid}, steps_{std::move(steps)}, strides_(steps_.size()) {
+  int stride = 1;
+  for (std::size_t d = steps_.size(); d-- > 0;) {
+    const int extent = grid.dimensions()[d].extent;
+    assert(extent % steps_[d] == 0);
+    strides_[d] = stride;
+    stride *= extent;
+    size_ *= static_cast<std::uint32_t>(extent / steps_[d]);
+  }
+}
+
+ChipId Translations::lowest(ChipId chip) const {
+  int result = 0;
+  for (std::size_t d = 0; d < steps_.size(); ++d) result += chip.value / strides_[d] % grid_.dimensions()[d].extent % steps_[d] * strides_[d];
+  return ChipId{result};
+}
+
+LinkId Translations::lowest(LinkId link) const { return taken_along(link, grid_.chip_at(link)); }
+
+LinkId Translations::taken_along(LinkId link, ChipId chip) const {
+  const int from = grid_.chip_at(link).value;
+  int to = 0;
+  bool turned = false;
+  for (std::size_t d = 0; d < steps_.size(); ++d) {
+    const int extent = grid_.dimensions()[d].extent, at = chip.value / strides_[d] % extent, back = at - at % steps_[d];
+    to += (from / strides_[d] % extent - back + extent) % extent * strides_[d];
+    turned |= extent == 2 && back % 2 != 0 && grid_.dimension_of(link) == static_cast<int>(d);
+  }
+  return grid_.moved_to(link, ChipId{to}, turned);
+}
+
+namespace {
+
+/// Adding `step` to a number, modulo `modulus`, while the part above it stays: a translation along a dimension (the step a multiple of the dimension's
+/// stride in the chip index), or a shift along a mesh axis or a factor of one, both as seen by the chip index.
+struct Addition {
+  std::int64_t step = 0, modulus = 1;
+};
+
+/// In which order two are done makes no difference.
+bool commute(const Addition& a, const Addition& b) {
+  if (a.modulus == b.modulus) return true;
+  const Addition &smaller = a.modulus < b.modulus ? a : b, &larger = a.modulus < b.modulus ? b : a;
+  return larger.modulus % smaller.modulus == 0 && larger.step % smaller.modulus == 0;  // the larger one changes only what is above the other
+}
+
+class Finder {
+ public:
+  Finder(const Schedule& schedule, const Grid& grid) : schedule_{schedule}, grid_{grid} {
+    int stride = 1;
+    for (std::size_t a = schedule.mesh.axes().size(); a-- > 0;) axis_strides_.insert(axis_strides_.begin(), stride), stride *= schedule.mesh.axes()[a].size;
+    stride = 1;
+    for (std::size_t d = grid.dimensions().size(); d-- > 0;) strides_.insert(strides_.begin(), stride), stride *= grid.dimensions()[d].extent;
+    for (const GridDimension& dimension : grid.dimensions()) {
+      extents_.push_back(dimension.extent);
+      steps_.push_back(dimension.wraps || dimension.extent <= 2 ? 1 : dimension.extent);
+    }
+  }
+
+  std::optional<Translations> run() {
+    for (const Task& task : schedule_.programs.front().tasks) {
+      for (const Condition& condition : task.where) keep(condition.value);
+      if (const auto* shift = std::get_if<Shift>(&task.op)) keep(*shift);
+      if (steps_ == extents_) break;
+    }
+    if (steps_ == extents_) return std::nullopt;
+    return Translations{grid_, steps_};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t stride_of(const AxisView& view) const { return std::int64_t{axis_strides_[static_cast<std::size_t>(view.axis)]} * view.stride; }
+
+  /// Enlarges the steps along each dimension until what they add passes. What passes is a group, so the multiples of a step pass with it.
+  template <class Passes>
+  void enlarge(Passes passes) {
+    for (std::size_t d = 0; d < steps_.size(); ++d) {
+      const int extent = extents_[d], base = steps_[d];
+      const auto passes_here = [&](std::int64_t step) { return extent % step == 0 && passes(d, Addition{step * strides_[d], std::int64_t{extent} * strides_[d]}); };
+      while (steps_[d] < extent && !passes_here(steps_[d])) steps_[d] += base;
+    }
+  }
+
+  /// A value stays the same if the coordinates do that it depends on.
+  void keep(const Affine& value) {
+    for (const AxisTerm& term : value.terms) {
+      const std::int64_t stride = stride_of(term.axis), end = stride * term.axis.size;
+      if (!views_.emplace(stride, end).second) continue;
+      enlarge([&](std::size_t, const Addition& by) {
+        return stride % by.modulus == 0 || (by.modulus % end == 0 && by.step % end == 0);  // below the coordinate, or above it
+      });
+    }
+  }
+
+  void keep(const Shift& shift) {
+    keep(shift.by);
+    const std::int64_t stride = stride_of(shift.axis), end = stride * shift.axis.size;
+    const bool constant = shift.by.terms.empty();
+    const std::int64_t distance = constant ? (evaluate(shift.by, {}) % shift.axis.size + shift.axis.size) % shift.axis.size * stride : stride;
+    if (distance == 0 || !shifts_.emplace(shift.axis, distance, constant).second) return;
+    enlarge([&](std::size_t d, const Addition& by) {
+      return commute(by, {distance, end}) && (by.step / strides_[d] % 2 == 0 || !may_tie(d, shift.axis, distance, constant));
+    });
+  }
+
+  /// Whether some shift by `distance` may cross half of a dimension, so that coordinates choose between the two ways round. (Along an axis or a view
+  /// that is just this dimension, the sign of the shift does.)
+  [[nodiscard]] bool may_tie(std::size_t d, const AxisView& view, std::int64_t distance, bool constant) const {
+    const std::int64_t extent = extents_[d], stride = strides_[d], end = stride_of(view) * view.size;
+    if (extent % 2 != 0 || extent == 2 || !grid_.dimensions()[d].wraps || end <= stride) return false;
+    for (const AxisView& whole : {view, schedule_.mesh.whole(view.axis)})
+      if (stride_of(whole) == stride && whole.size == extent) return false;
+    if (!constant || end % stride != 0) return true;
+    const bool carries = distance % stride != 0;
+    const std::int64_t forward = distance / stride, round_the_end = (distance - end) / stride - (carries ? 1 : 0);
+    for (const std::int64_t crossed : {forward, round_the_end})
+      for (const std::int64_t carry : {0, 1})
+        if ((carry == 0 || carries) && (crossed + carry - extent / 2) % extent == 0) return true;
+    return false;
+  }
+
+  const Schedule& schedule_;
+  const Grid& grid_;
+  std::vector<int> axis_strides_, strides_;  // of axes and dimensions in the chip index
+  std::vector<int> extents_, steps_;         // per dimension
+  std::set<std::pair<std::int64_t, std::int64_t>> views_;         // that values depend on: stride and end
+  std::set<std::tuple<AxisView, std::int64_t, bool>> shifts_;     // seen: distance, whether it is the same everywhere
+};
+
+}  // namespace
+
+std::optional<Translations> translations_of(const Schedule& lowered, const Topology& topology, const Placement& placement) {
+  const Grid* grid = topology.plain_grid();
+  if (grid == nullptr || grid->chips() != lowered.mesh.devices() || !placement.core_of.empty() || !placement.speed.empty()) return std::nullopt;
+  for (std::size_t d = 0; d < placement.chip_of.size(); ++d)
+    if (placement.chip_of[d].index() != d) return std::nullopt;
+  if (lowered.programs.size() != 1 || size_of(lowered.programs.front().devices) != lowered.mesh.devices()) return std::nullopt;
+  return Finder{lowered, *grid}.run();
+}
+
+}  // namespace podsim
