@@ -40,7 +40,7 @@ class Deployer {
       }
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p)
       for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t)
-        if (std::holds_alternative<Recv>(schedule_.programs[p].tasks[t].op)) add(p, t, std::move(receive_tables_[{p, t}]));
+        if (std::holds_alternative<Recv>(schedule_.programs[p].tasks[t].op)) add(p, t, std::move(receive_table(p, t)));
     report_unmatched_receives();
     count_activities();
     return std::move(result_);
@@ -51,6 +51,31 @@ class Deployer {
   struct Receives {
     std::vector<TaskId> tasks;
     std::size_t matched = 0;
+  };
+
+  /// A half of a transfer by a Send or Recv: the device's position in its program, its peer, and the number of their pair on the channel. no_device:
+  /// it names nobody that could be its peer.
+  struct Meeting {
+    std::uint32_t local = 0, device = no_device, pair = no_device;
+  };
+  struct MeetingKey {
+    std::uint32_t program;
+    int channel;
+    bool receives;
+    const Peer* named;
+    const Guard* where;
+    friend bool operator==(const MeetingKey& a, const MeetingKey& b) {
+      return a.program == b.program && a.channel == b.channel && a.receives == b.receives && *a.named == *b.named && *a.where == *b.where;
+    }
+  };
+  struct MeetingHash {
+    std::size_t operator()(const MeetingKey& key) const {
+      PartTakenHash hash;
+      hash.add(key.program), hash.add(key.channel), hash.add(key.receives ? 1 : 0);
+      for (const Affine& along : *key.named) hash.add(along);
+      hash.add(*key.where);
+      return hash.state;
+    }
   };
 
   template <class... Args>
@@ -119,25 +144,45 @@ class Deployer {
     }
   }
 
-  /// The device that a Send or Recv names; nullopt and a problem if it is outside the mesh, idle, or the device itself.
-  std::optional<std::uint32_t> peer(std::size_t device, TaskId task, const Peer& peer) {
-    Coordinates at(peer.size());
-    for (std::size_t a = 0; a < peer.size(); ++a) {
-      const std::int64_t c = evaluate(peer[a], coordinates_[device]);
+  /// The device that a peer is on a device; nullopt if that is outside the mesh, idle, or the device itself: a problem of the task, if one is given.
+  std::optional<std::uint32_t> peer(std::size_t device, const Peer& named, std::optional<TaskId> task) {
+    Coordinates at(named.size());
+    for (std::size_t a = 0; a < named.size(); ++a) {
+      const std::int64_t c = evaluate(named[a], coordinates_[device]);
       if (c < 0 || c >= schedule_.mesh.axes()[a].size) {
-        problem(place_of(program(device), task), "task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), task), name(device),
-                schedule_.mesh.axes()[a].name, c);
+        if (task)
+          problem(place_of(program(device), *task), "task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), *task), name(device),
+                  schedule_.mesh.axes()[a].name, c);
         return std::nullopt;
       }
       at[a] = static_cast<int>(c);
     }
     const std::size_t other = schedule_.mesh.device(at).index();
     if (other == device || idle(other)) {
-      problem(place_of(program(device), task), "task {} on {} names {} as its peer, which {}", task_name(program(device), task), name(device), name(other),
-              other == device ? "is itself" : "runs no program");
+      if (task)
+        problem(place_of(program(device), *task), "task {} on {} names {} as its peer, which {}", task_name(program(device), *task), name(device), name(other),
+                other == device ? "is itself" : "runs no program");
       return std::nullopt;
     }
     return static_cast<std::uint32_t>(other);
+  }
+
+  /// The devices on which a Send or Recv is present, with their peers: many tasks have the same.
+  const std::vector<Meeting>& meetings(std::uint32_t p, int channel, const Peer& named, const Guard& where, bool receives) {
+    const auto [entry, is_new] = meetings_.try_emplace({p, channel, receives, &named, &where});
+    if (!is_new) return entry->second;
+    const auto& devices = deployment().programs[p].devices;
+    const std::vector<bool> holds = holding(p, where);
+    for (std::uint32_t l = 0; l < devices.size(); ++l) {
+      if (!holds[l]) continue;
+      const auto other = peer(devices[l], named, {});
+      entry->second.push_back({l, other.value_or(no_device), no_device});
+      if (!other) continue;
+      const ChannelKey key = receives ? ChannelKey{channel, *other, devices[l]} : ChannelKey{channel, devices[l], *other};
+      entry->second.back().pair = pairs_.try_emplace(key, static_cast<std::uint32_t>(pairs_.size())).first->second;
+    }
+    receives_.resize(pairs_.size());
+    return entry->second;
   }
 
   /// Every receive half that a Recv declares, per channel in program order: Sends are matched against them.
@@ -145,22 +190,27 @@ class Deployer {
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       const auto& devices = deployment().programs[p].devices;
       const auto& tasks = schedule_.programs[p].tasks;
+      receive_table_at_.emplace_back(tasks.size(), no_device);
       for (std::size_t t = 0; t < tasks.size(); ++t) {
         const auto* recv = std::get_if<Recv>(&tasks[t].op);
         if (!recv) continue;
-        Participants& table = receive_tables_[{p, t}];
+        receive_table_at_[p][t] = static_cast<std::uint32_t>(receive_tables_.size());
+        Participants& table = receive_tables_.emplace_back();
         table.from.assign(devices.size(), no_device);
         table.from_task.assign(devices.size(), no_device);
-        for (const std::uint32_t d : devices)
-          if (holds(tasks[t].where, coordinates_[d]))
-            if (const auto from = peer(d, TaskId{t}, recv->from)) {
-              receives_[{recv->channel, *from, d}].tasks.push_back(TaskId{t});
-              table.from[deployment().places[d].local] = *from;
-            }
-        check_region(p, TaskId{t}, recv->target, table.from);
+        for (const Meeting& half : meetings(p, recv->channel, recv->from, tasks[t].where, true)) {
+          if (half.device == no_device) {
+            peer(devices[half.local], recv->from, TaskId{t});
+            continue;
+          }
+          receives_[half.pair].tasks.push_back(TaskId{t});
+          table.from[half.local] = half.device;
+        }
+        check_region(p, TaskId{t}, recv->target, table.from, known_coordinates(tasks[t].where));
       }
     }
   }
+  Participants& receive_table(std::uint32_t p, std::size_t task) { return receive_tables_[receive_table_at_[p][task]]; }
 
   void deploy(std::uint32_t p, TaskId t) {
     const Task& task = schedule_.programs[p].tasks[t.index()];
@@ -247,32 +297,35 @@ class Deployer {
 
   Participants senders(std::uint32_t p, TaskId t, const Task& task, const Send& send) {
     const auto& devices = deployment().programs[p].devices;
+    const std::int64_t elements = elements_of(send.source);
+    const Bytes bytes = bytes_of(schedule_.programs[p], send.source);
     Participants table;
     table.to.assign(devices.size(), no_device);
     table.to_task.assign(devices.size(), no_device);
-    for (std::size_t l = 0; l < devices.size(); ++l) {
+    for (const auto& [l, other, pair] : meetings(p, send.channel, send.to, task.where, false)) {
       const std::uint32_t d = devices[l];
-      if (!holds(task.where, coordinates_[d])) continue;
-      const auto to = peer(d, t, send.to);
-      if (!to) continue;
-      const auto found = receives_.find({send.channel, d, *to});
-      if (found == receives_.end() || found->second.matched == found->second.tasks.size()) {
-        problem(task.written_at, "unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to),
+      if (other == no_device) {
+        peer(d, send.to, t);
+        continue;
+      }
+      Receives& receives = receives_[pair];
+      if (receives.matched == receives.tasks.size()) {
+        problem(task.written_at, "unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(other),
                 send.channel);
         continue;
       }
-      const TaskId recv_task = found->second.tasks[found->second.matched++];
-      const Region& target = std::get<Recv>(program(*to).tasks[recv_task.index()].op).target;
-      if (elements_of(send.source) != elements_of(target) || bytes_of(program(d), send.source) != bytes_of(program(*to), target))
+      const TaskId recv_task = receives.tasks[receives.matched++];
+      const auto& [receiving, there] = deployment().places[other];
+      const Region& target = std::get<Recv>(schedule_.programs[receiving].tasks[recv_task.index()].op).target;
+      if (elements != elements_of(target) || bytes != bytes_of(schedule_.programs[receiving], target))
         problem(task.written_at, "task {} on {} sends {} elements of {} bytes to task {} on {}, which expects {} of {} bytes", task_name(program(d), t), name(d),
-                elements_of(send.source), bytes_of(program(d), send.source).count(), task_name(program(*to), recv_task), name(*to),
-                elements_of(target), bytes_of(program(*to), target).count());
-      table.to[l] = *to;
+                elements, bytes.count(), task_name(program(other), recv_task), name(other), elements_of(target),
+                bytes_of(program(other), target).count());
+      table.to[l] = other;
       table.to_task[l] = static_cast<std::uint32_t>(recv_task.value);
-      receive_tables_[{deployment().places[*to].program, recv_task.index()}].from_task[deployment().places[*to].local] =
-          static_cast<std::uint32_t>(t.value);
+      receive_table(receiving, recv_task.index()).from_task[there] = static_cast<std::uint32_t>(t.value);
     }
-    check_region(p, t, send.source, table.to);
+    check_region(p, t, send.source, table.to, known_coordinates(task.where));
     return table;
   }
 
@@ -285,7 +338,8 @@ class Deployer {
   }
 
   void report_unmatched_receives() {
-    for (const auto& [key, receives] : receives_)
+    for (const auto& [key, pair] : pairs_) {
+      const Receives& receives = receives_[pair];
       for (std::size_t k = receives.matched; k < receives.tasks.size(); ++k) {
         const auto& [channel, sender, receiver] = key;
         problem(place_of(program(receiver), receives.tasks[k]), "unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(receiver), receives.tasks[k]),
@@ -296,6 +350,7 @@ class Deployer {
         table.from[place.local] = no_device;
         --table.receivers;
       }
+    }
   }
 
   void count_activities() {
@@ -318,8 +373,11 @@ class Deployer {
   std::size_t devices_;
   std::vector<Coordinates> coordinates_;            // per device
   std::vector<std::vector<int>> axis_coordinates_;  // per axis and device
-  std::map<ChannelKey, Receives> receives_;
-  std::map<std::pair<std::uint32_t, std::size_t>, Participants> receive_tables_;  // of Recvs, by program and task
+  std::map<ChannelKey, std::uint32_t> pairs_;        // numbers of pairs that a Send or Recv names
+  std::vector<Receives> receives_;                   // per pair
+  std::unordered_map<MeetingKey, std::vector<Meeting>, MeetingHash> meetings_;
+  std::vector<Participants> receive_tables_;         // of Recvs
+  std::vector<std::vector<std::uint32_t>> receive_table_at_;  // [program][task]: position there
   std::unordered_map<PartTaken, std::uint32_t, PartTakenHash> known_;
   Deployed result_;
 };

@@ -28,11 +28,14 @@ struct PartTakenHash {
     for (const AxisTerm& term : affine.terms) add(term.axis), add(term.coefficient), add(term.add);
     add(affine.constant), add(affine.modulus);
   }
+  void add(const Guard& where) {
+    for (const Condition& condition : where) add(condition.value), add(condition.low), add(condition.high);
+  }
   std::size_t operator()(const PartTaken& key) const {
     PartTakenHash hash;
     hash.add(key.program);
     if (key.shift != nullptr) hash.add(key.shift->axis), hash.add(key.shift->by);
-    for (const Condition& condition : *key.where) hash.add(condition.value), hash.add(condition.low), hash.add(condition.high);
+    hash.add(*key.where);
     return hash.state;
   }
 };
