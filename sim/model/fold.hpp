@@ -1,6 +1,7 @@
 // Folding: equivalent devices are simulated once.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "sim/model/model.hpp"
@@ -19,11 +20,12 @@ Model fold(Model model, Cancellation stop = {});
 
 /// Folds a schedule on a torus by the translations that change nothing about it (translations.hpp), before any device is looked at: one device of each
 /// orbit is deployed and routed, and fold() joins what else is equivalent. A program without guards, whose shifts are constant and go along whole
-/// dimensions, becomes one class. nullopt: no such translation is recognised.
+/// dimensions, becomes one class. nullopt: no such translation is recognised, or the orbits have more than `most` task instances.
 /// Errors: those of make_model().
 ///   cost    O(tasks + distinct participants * orbits * hops), plus one pass over links and devices
 Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                          Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
+                                          Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {},
+                                          double most = std::numeric_limits<double>::infinity());
 
 /// The folded model, by fold_torus() or fold(); unfolded if nothing folds. Errors: those of make_model().
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,

@@ -216,6 +216,9 @@ TEST(FoldTorus, AnAllToAllOfAllRanksFoldsByRows) {
     Folds seen;
     EXPECT_TRUE(folding_changes_nothing(w.schedule, world_of(pod), seen));
     EXPECT_EQ(classes(pod, w.schedule), most == 2 ? 4U : 8U);
+    const auto within = [&](double instances) { return fold_torus(w.schedule, pod.machine, pod.grid, pod.placement, {}, {}, instances)->has_value(); };
+    EXPECT_TRUE(within(8 * most));
+    EXPECT_FALSE(within(4 * most - 1)) << "left to whoever refuses what is too large";
   }
 }
 

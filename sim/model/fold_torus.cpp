@@ -41,8 +41,10 @@ class OrbitDeployer {
     for (const DeviceId device : orbits.lowest) coordinates_.push_back(mesh_.coordinates(device));
   }
 
-  /// nullopt: some index may leave its range, a transfer is not a Shift or may leave its axis, which deploy() is to look at.
-  std::optional<Deployment> run() {
+  /// nullopt: some index may leave its range, a transfer is not a Shift or may leave its axis, which deploy() is to look at; or there are more than
+  /// `most` activities.
+  std::optional<Deployment> run(double most) {
+    most = std::min(most, static_cast<double>(no_device - 1));
     auto& own = deployment_.programs.emplace_back();
     for (std::uint32_t node = 0; node < orbits_.lowest.size(); ++node) {
       deployment_.places.push_back({0, node});
@@ -57,7 +59,9 @@ class OrbitDeployer {
       if (is_new && !add(task)) return std::nullopt;
       own.participants.push_back(entry->second);
       own.first_activity.push_back(activities);
-      activities += deployment_.participants[entry->second].doers;
+      const std::uint32_t doers = deployment_.participants[entry->second].doers;
+      if (static_cast<double>(activities) + doers > most) return std::nullopt;
+      activities += doers;
     }
     own.first_activity.push_back(activities);
     return std::move(deployment_);
@@ -133,12 +137,12 @@ void join_links(const Orbits& orbits, Model& model) {
 }  // namespace
 
 Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
-                                          Cancellation stop, std::shared_ptr<const PlayedCalls> calls) {
+                                          Cancellation stop, std::shared_ptr<const PlayedCalls> calls, double most) {
   if (lowered.mesh.devices() == 1) return std::optional<Model>{};
   auto translations = translations_of(lowered, topology, placement);
   if (!translations || !check_shapes(lowered).empty()) return std::optional<Model>{};
   Orbits orbits = orbits_of(lowered, *std::move(translations));
-  auto deployment = OrbitDeployer{lowered, orbits}.run();
+  auto deployment = OrbitDeployer{lowered, orbits}.run(most);
   if (!deployment) return std::optional<Model>{};
   auto model = cost_deployment(lowered, machine, topology, placement, *std::move(deployment), stop, std::move(calls), &orbits);
   if (!model) return model.error();

@@ -119,6 +119,8 @@ class MemorySharer {
       }
     Ends ends{model_};
     std::map<std::pair<std::uint32_t, bool>, bool> known;
+    // Of Sends, per path, without and with reading what is there: the last sender and receiver. What they do again says nothing new.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> met;
     bool endless = false;
     each_transfer([&](std::uint32_t p, std::size_t t, const Participants& who) {
       const TaskCost& cost = model_.costs[p][t];
@@ -126,12 +128,18 @@ class MemorySharer {
       if (endless || cost.flow_bytes == 0 || (same && !known.try_emplace({cost.routing, adds(model_.task(p, t).op)}).second)) return;
       for (std::size_t l = 0; l < who.to.size(); ++l) {
         if (!who.does(l)) continue;
-        const Path& path = model_.path(cost, l);
+        const std::uint32_t number = model_.routings[cost.routing][l];
+        const Path& path = model_.paths[number];
         if (is_unlimited(path.bottleneck)) {
           endless = true;
           continue;
         }
         const std::uint32_t from = model_.deployment.programs[p].devices[l], to = who.to[l];
+        const bool adding = arrival_adds(model_, p, t, l);
+        if (!same) {
+          if (met.empty()) met.resize(2 * model_.paths.size(), {no_device, no_device});
+          if (std::exchange(met[2 * number + (adding ? 1 : 0)], {from, to}) == std::pair{from, to}) continue;
+        }
         const InSwitch role = role_of(model_.task(p, t).op);
         if (role != InSwitch::copy) ends.cross(2 * from, model_.links_of(path), 1);
         if (role == InSwitch::addend) continue;
@@ -141,7 +149,7 @@ class MemorySharer {
           const LinkId there = orbits_->translations.taken_along(LinkId{static_cast<int>(link.link)}, ChipId{reached.value});
           return PathLink{static_cast<std::uint32_t>(there.value), link.weight};
         };
-        ends.cross(2 * to + 1, model_.links_of(path) | std::views::reverse | std::views::transform(at_node), arrival_adds(model_, p, t, l) ? 2 : 1);
+        ends.cross(2 * to + 1, model_.links_of(path) | std::views::reverse | std::views::transform(at_node), adding ? 2 : 1);
       }
     });
     if (endless) return chip_.transfer_memory_passes > 0;

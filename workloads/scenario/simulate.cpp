@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "sim/base/blame.hpp"
 #include "sim/model/fold.hpp"
@@ -92,12 +93,6 @@ Status check_size(const Deployment& deployment, const Placement& placement, cons
   return too_many(size, static_cast<int>(deployment.places.size()), size.classes == deployment.places.size(), options);
 }
 
-Status check_folded_size(const Model& model, const RunOptions& options) {
-  const FoldedSize size{static_cast<std::uint32_t>(model.nodes()), model.deployment.activities()};
-  if (options.force || static_cast<double>(size.instances) <= options.most_instances) return success();
-  return too_many(size, static_cast<int>(model.node_of.size()), true, options);
-}
-
 }  // namespace
 
 Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls) {
@@ -110,12 +105,10 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
     calls = std::move(playable->calls);
   }
   if (folds) {
-    auto torus = fold_torus(lowered, system.machine, *system.topology, system.placement, stop, calls);
+    const double most = options.force ? std::numeric_limits<double>::infinity() : options.most_instances;
+    auto torus = fold_torus(lowered, system.machine, *system.topology, system.placement, stop, calls, most);
     if (!torus) return torus.error();
-    if (*torus) {
-      if (auto ok = check_folded_size(**torus, options); !ok) return ok.error();
-      return **std::move(torus);
-    }
+    if (*torus) return **std::move(torus);
   }
   if (auto ok = check_guarded_size(lowered, options); !ok) return ok.error();
   Deployed deployed = deploy(lowered, stop);
@@ -125,7 +118,8 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
   if (!model) return model.error();
   if (folds) model = fold(*std::move(model), stop);
   if (stop.requested()) return cancelled_work();
-  if (auto ok = check_folded_size(*model, options); !ok) return ok.error();
+  const FoldedSize size{static_cast<std::uint32_t>(model->nodes()), model->deployment.activities()};
+  if (static_cast<double>(size.instances) > options.most_instances && !options.force) return too_many(size, lowered.mesh.devices(), true, options);
   return model;
 }
 
