@@ -7,19 +7,26 @@
 namespace podsim::max_plus {
 
 std::optional<Timeline> Pass::run() {
-  if (!memories_.applies() || !play()) return std::nullopt;
-  if (interrupted_) return timeline("max-plus");
-  told_all_ = true;
-  if (!met_ && links_.has_suspects()) {
-    links_.begin_collecting(most_collected());
-    if (!play()) return std::nullopt;
-    if (interrupted_) return timeline("max-plus");
-    const auto misfits = links_.misfits();
-    if (!misfits || !std::all_of(misfits->begin(), misfits->end(), [&](std::uint32_t link) { return heat(link); })) return std::nullopt;
-  }
-  if (!met_) return timeline("max-plus");
+  if (!memories_.applies() || !play_first()) return std::nullopt;
+  if (interrupted_ || !met_) return timeline("max-plus");
   if (most_hot_links_ == 0 || !play_meetings()) return std::nullopt;
   return timeline("mixed");
+}
+
+/// Each flow at its own rate. False: too much meets.
+bool Pass::play_first() {
+  bool all = play();
+  told_all_ = true;
+  if (!all && met_ && start_.empty() && hot_links_ <= most_hot_links_ && most_hot_links_ > 0) {
+    links_.forget();
+    record();
+    all = play();
+  }
+  if (!all || interrupted_ || met_ || !links_.has_suspects()) return all;
+  links_.begin_collecting(most_collected());
+  if (!play() || interrupted_) return interrupted_;
+  const auto misfits = links_.misfits();
+  return misfits && std::all_of(misfits->begin(), misfits->end(), [&](std::uint32_t link) { return heat(link); });
 }
 
 /// Of suspects' flows. Collecting more would cost more memory than the timeline.

@@ -401,16 +401,16 @@ bool Pass::play_circle(const Unit& unit) {
   return true;
 }
 
-/// A flow of the first play. False: too much meets.
+/// A flow of the first play. False: too much meets, or something does and no timeline is kept.
 bool Pass::cross(std::uint32_t path, std::int64_t begin, std::int64_t end) {
   const std::int64_t rate = rates_.path_rate[path];
   for (const PathLink& on : rates_.links_of(path))
     if (model_.links[on.link].is_memory) {
       if (memories_.may_slow() && !memories_.cross(on.link, begin, end)) {
         met_ = true;
-        if (most_hot_links_ == 0) return false;
+        if (most_hot_links_ == 0 || start_.empty()) return false;
       }
-    } else if (!is_hot_[on.link] && !links_.cross(on.link, rate * on.weight, begin, end) && !heat(on.link)) {
+    } else if (!is_hot_[on.link] && !links_.cross(on.link, rate * on.weight, begin, end) && (!heat(on.link) || start_.empty())) {
       return false;
     }
   return true;

@@ -141,6 +141,7 @@ class Pass {
   }
 
   // meetings.cpp: the plays and their proof
+  bool play_first();
   bool play_meetings();
   bool spread_heat();
   bool prove();
