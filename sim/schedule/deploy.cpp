@@ -76,10 +76,23 @@ class Deployer {
 
  private:
   using ChannelKey = std::tuple<int, std::uint32_t, std::uint32_t>;  // channel, sender, receiver
+  struct ChannelHash {
+    std::size_t operator()(const ChannelKey& key) const {
+      return counter_hash(static_cast<std::uint64_t>(std::get<0>(key)), 0, std::uint64_t{std::get<1>(key)} << 32 | std::get<2>(key));
+    }
+  };
   struct Receives {
     std::vector<TaskId> tasks;
     std::size_t matched = 0;
   };
+  /// The devices that a Peer names, from each device of a program: `unasked` until asked for; no_device: none that may be named.
+  struct Peers {
+    std::uint32_t program = no_device;
+    const Peer* peer = nullptr;
+    std::vector<std::uint32_t> devices;
+  };
+  static constexpr std::uint32_t unasked = no_device - 1;
+  static constexpr std::size_t most_peers = 64;
 
   template <class... Args>
   void problem(const WrittenAt& place, fmt::format_string<Args...> format, Args&&... args) {
@@ -168,6 +181,27 @@ class Deployer {
     return static_cast<std::uint32_t>(other);
   }
 
+  /// The same, for many tasks that name the same peer.
+  std::optional<std::uint32_t> known_peer(Peers& known, std::size_t local, TaskId task, const Peer& named) {
+    const std::uint32_t device = deployment().programs[known.program].devices[local];
+    std::uint32_t& other = known.devices[local];
+    if (other == unasked)
+      other = peer(device, task, named).value_or(no_device);
+    else if (other == no_device)
+      (void)peer(device, task, named);  // each such task is to be reported
+    return other == no_device ? std::nullopt : std::optional{other};
+  }
+  Peers& peers(std::uint32_t p, const Peer& peer) {
+    for (Peers& known : peers_)
+      if (known.program == p && *known.peer == peer) return known;
+    if (peers_.size() < most_peers) peers_.emplace_back();
+    Peers& next = peers_[next_peers_++ % most_peers];
+    next.program = p;
+    next.peer = &peer;
+    next.devices.assign(deployment().programs[p].devices.size(), unasked);
+    return next;
+  }
+
   /// Every receive half that a Recv declares, per channel in program order: Sends are matched against them.
   void collect_receives() {
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
@@ -179,12 +213,15 @@ class Deployer {
         Participants& table = receive_tables_[{p, t}];
         table.from.assign(devices.size(), no_device);
         table.from_task.assign(devices.size(), no_device);
-        for (const std::uint32_t d : devices)
-          if (holds(tasks[t].where, coordinates_[d]))
-            if (const auto from = peer(d, TaskId{t}, recv->from)) {
-              receives_[{recv->channel, *from, d}].tasks.push_back(TaskId{t});
-              table.from[deployment().places[d].local] = *from;
-            }
+        Peers& known = peers(p, recv->from);
+        const std::vector<bool> holds = holding(p, tasks[t].where);
+        for (std::size_t l = 0; l < devices.size(); ++l) {
+          if (!holds[l]) continue;
+          const auto from = known_peer(known, l, TaskId{t}, recv->from);
+          if (!from) continue;
+          receives_[{recv->channel, *from, devices[l]}].tasks.push_back(TaskId{t});
+          table.from[l] = *from;
+        }
         check_region(p, TaskId{t}, recv->target, table.from);
       }
     }
@@ -278,10 +315,15 @@ class Deployer {
     Participants table;
     table.to.assign(devices.size(), no_device);
     table.to_task.assign(devices.size(), no_device);
+    Peers& known = peers(p, send.to);
+    const std::vector<bool> holds = holding(p, task.where);
+    std::pair<std::uint32_t, std::size_t> receiving{no_device, 0};  // the Recv of the device before, mostly the same
+    Participants* receive_table = nullptr;
+    bool same_size = true;
     for (std::size_t l = 0; l < devices.size(); ++l) {
       const std::uint32_t d = devices[l];
-      if (!holds(task.where, coordinates_[d])) continue;
-      const auto to = peer(d, t, send.to);
+      if (!holds[l]) continue;
+      const auto to = known_peer(known, l, t, send.to);
       if (!to) continue;
       const auto found = receives_.find({send.channel, d, *to});
       if (found == receives_.end() || found->second.matched == found->second.tasks.size()) {
@@ -290,15 +332,20 @@ class Deployer {
         continue;
       }
       const TaskId recv_task = found->second.tasks[found->second.matched++];
+      const Deployment::Place& there = deployment().places[*to];
       const Region& target = std::get<Recv>(program(*to).tasks[recv_task.index()].op).target;
-      if (elements_of(send.source) != elements_of(target) || bytes_of(program(d), send.source) != bytes_of(program(*to), target))
+      if (const std::pair of{there.program, recv_task.index()}; of != receiving) {
+        receiving = of;
+        receive_table = &receive_tables_[of];
+        same_size = elements_of(send.source) == elements_of(target) && bytes_of(program(d), send.source) == bytes_of(program(*to), target);
+      }
+      if (!same_size)
         problem(task.written_at, "task {} on {} sends {} elements of {} bytes to task {} on {}, which expects {} of {} bytes", task_name(program(d), t), name(d),
                 elements_of(send.source), bytes_of(program(d), send.source).count(), task_name(program(*to), recv_task), name(*to),
                 elements_of(target), bytes_of(program(*to), target).count());
       table.to[l] = *to;
       table.to_task[l] = static_cast<std::uint32_t>(recv_task.value);
-      receive_tables_[{deployment().places[*to].program, recv_task.index()}].from_task[deployment().places[*to].local] =
-          static_cast<std::uint32_t>(t.value);
+      receive_table->from_task[there.local] = static_cast<std::uint32_t>(t.value);
     }
     check_region(p, t, send.source, table.to);
     return table;
@@ -313,7 +360,12 @@ class Deployer {
   }
 
   void report_unmatched_receives() {
+    std::vector<ChannelKey> unmatched;
     for (const auto& [key, receives] : receives_)
+      if (receives.matched < receives.tasks.size()) unmatched.push_back(key);
+    std::sort(unmatched.begin(), unmatched.end());
+    for (const ChannelKey& key : unmatched) {
+      const Receives& receives = receives_.at(key);
       for (std::size_t k = receives.matched; k < receives.tasks.size(); ++k) {
         const auto& [channel, sender, receiver] = key;
         problem(place_of(program(receiver), receives.tasks[k]), "unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(receiver), receives.tasks[k]),
@@ -324,6 +376,7 @@ class Deployer {
         table.from[place.local] = no_device;
         --table.receivers;
       }
+    }
   }
 
   void count_activities() {
@@ -346,7 +399,9 @@ class Deployer {
   std::size_t devices_;
   std::vector<Coordinates> coordinates_;            // per device
   std::vector<std::vector<int>> axis_coordinates_;  // per axis and device
-  std::map<ChannelKey, Receives> receives_;
+  std::unordered_map<ChannelKey, Receives, ChannelHash> receives_;
+  std::vector<Peers> peers_;  // those that were asked for last
+  std::size_t next_peers_ = 0;
   std::map<std::pair<std::uint32_t, std::size_t>, Participants> receive_tables_;  // of Recvs, by program and task
   std::unordered_map<Key, std::uint32_t, KeyHash> known_;
   Deployed result_;
