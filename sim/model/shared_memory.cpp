@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <ranges>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -107,6 +108,14 @@ class MemorySharer {
         if (model_.costs[p][t].kind == TaskCost::Kind::transfer) visit(p, t, model_.deployment.who(p, t));
   }
 
+  /// Whether a transfer adds where it arrives: of a Shift, or per sender.
+  [[nodiscard]] std::vector<bool> adding(std::uint32_t p, std::size_t t, const Participants& who) const {
+    if (who.to_task.empty()) return {adds(model_.task(p, t).op)};
+    std::vector<bool> result(who.to.size());
+    for (std::size_t l = 0; l < result.size(); ++l) result[l] = who.does(l) && arrival_adds(model_, p, t, l);
+    return result;
+  }
+
   /// Not sharp: it adds up what the works and links of a device could draw at once. (DES looks again at every moment.)
   [[nodiscard]] bool may_be_short() const {
     if (model_.costs.empty()) return false;
@@ -120,14 +129,13 @@ class MemorySharer {
         work = std::max(work, fastest * cost.memory_bytes / (cost.work - cost.launch - cost.rest).count());
       }
     Ends ends{model_};
-    std::map<std::pair<std::uint32_t, bool>, bool> known;
+    std::set<std::pair<std::uint32_t, std::vector<bool>>> known;  // routings, and what adds
     // A deployment on part of the devices stands for all of them: what leaves or reaches any of them counts for one.
     const bool part = model_.deployment.places.size() < model_.device_of.size();
     bool endless = false;
     each_transfer([&](std::uint32_t p, std::size_t t, const Participants& who) {
       const TaskCost& cost = model_.costs[p][t];
-      const bool same = who.to_task.empty();
-      if (endless || cost.flow_bytes == 0 || (same && !known.try_emplace({cost.routing, adds(model_.task(p, t).op)}).second)) return;
+      if (endless || cost.flow_bytes == 0 || !known.emplace(cost.routing, adding(p, t, who)).second) return;
       for (std::size_t l = 0; l < who.to.size(); ++l) {
         if (!who.does(l)) continue;
         const Path& path = model_.path(cost, l);
@@ -155,18 +163,14 @@ class MemorySharer {
         TaskCost& cost = model_.costs[p][t];
         if (cost.kind != TaskCost::Kind::transfer) continue;
         const Participants& who = model_.deployment.who(p, t);
-        std::vector<bool> adding;
-        if (who.to_task.empty())
-          adding = {adds(model_.task(p, t).op)};
-        else
-          for (std::size_t l = 0; l < who.to.size(); ++l) adding.push_back(who.does(l) && arrival_adds(model_, p, t, l));
-        const auto [entry, is_new] = routings.try_emplace({cost.routing, adding}, static_cast<std::uint32_t>(laid.size()));
+        const std::vector<bool> at_arrival = adding(p, t, who);
+        const auto [entry, is_new] = routings.try_emplace({cost.routing, at_arrival}, static_cast<std::uint32_t>(laid.size()));
         if (is_new) {
           auto& paths = laid.emplace_back(who.to.size(), 0);
           for (std::size_t l = 0; l < who.to.size(); ++l)
             if (who.does(l))
               paths[l] = path_between(model_.deployment.programs[p].devices[l], who.to[l], model_.routings[cost.routing][l],
-                                      adding[adding.size() == 1 ? 0 : l], role_of(model_.task(p, t).op));
+                                      at_arrival[at_arrival.size() == 1 ? 0 : l], role_of(model_.task(p, t).op));
         }
         cost.routing = entry->second;
       }
