@@ -124,10 +124,9 @@ bool Pass::cross_row(std::uint32_t i) {
     const Timings::OfTransfer& time = times[timings_.path_classes()[path]];
     if (time.flow == 0) continue;
     const bool hot = hot_->on(path);
-    const std::int64_t begin = sum(start, time.delay), rate = rates_.path_rate[path];
-    for (const PathLink& on : rates_.links_of(path)) {
-      if (model_.links[on.link].is_memory || is_hot_[on.link]) continue;
-      if (!links_.cross(on.link, hot ? rates_.capacity[on.link] : rate * on.weight, begin, end) && !heat(on.link)) return false;
+    for (std::uint32_t c = crossing_rows_[path]; c < crossing_rows_[path + 1]; ++c) {
+      const Crossing& on = crossings_[c];
+      if (!is_hot_[on.link] && !links_.cross(on.link, hot ? rates_.capacity[on.link] : on.draw, sum(start, time.delay), end) && !heat(on.link)) return false;
     }
   }
   return true;

@@ -21,6 +21,12 @@ Pass::Pass(const Model& model, const RunControl& control, const MeetingLimits& l
   for (const PathLink& on : rates_.path_links) used[on.link] = !model.links[on.link].is_memory;
   if (model.deployment.activities() >= limits.fewest_activities)
     most_hot_links_ = static_cast<std::size_t>(limits.links * static_cast<double>(std::count(used.begin(), used.end(), true)));
+  crossing_rows_.push_back(0);
+  for (std::uint32_t path = 0; path < model.paths.size(); ++path) {
+    for (const PathLink& on : rates_.links_of(path))
+      if (!model.links[on.link].is_memory) crossings_.push_back({on.link, rates_.path_rate[path] * on.weight});
+    crossing_rows_.push_back(static_cast<std::uint32_t>(crossings_.size()));
+  }
   use(graph.order());
 }
 
@@ -403,15 +409,15 @@ bool Pass::play_circle(const Unit& unit) {
 
 /// A flow of the first play. False: too much meets, or something does and no timeline is kept.
 bool Pass::cross(std::uint32_t path, std::int64_t begin, std::int64_t end) {
-  const std::int64_t rate = rates_.path_rate[path];
+  for (const Crossing* on = crossings_.data() + crossing_rows_[path]; on != crossings_.data() + crossing_rows_[path + 1]; ++on) {
+    if (hot_links_ > 0 && is_hot_[on->link]) continue;
+    if (!links_.cross(on->link, on->draw, begin, end) && (!heat(on->link) || start_.empty())) return false;
+  }
+  if (!memories_.may_slow()) return true;
   for (const PathLink& on : rates_.links_of(path))
-    if (model_.links[on.link].is_memory) {
-      if (memories_.may_slow() && !memories_.cross(on.link, begin, end)) {
-        met_ = true;
-        if (most_hot_links_ == 0 || start_.empty()) return false;
-      }
-    } else if (!is_hot_[on.link] && !links_.cross(on.link, rate * on.weight, begin, end) && (!heat(on.link) || start_.empty())) {
-      return false;
+    if (model_.links[on.link].is_memory && !memories_.cross(on.link, begin, end)) {
+      met_ = true;
+      if (most_hot_links_ == 0 || start_.empty()) return false;
     }
   return true;
 }

@@ -157,6 +157,13 @@ class Pass {
   Rows rows_;
   LinkRates rates_;
   Timings timings_;
+  /// What a path takes of a link that is no memory.
+  struct Crossing {
+    std::uint32_t link;
+    std::int64_t draw;
+  };
+  std::vector<Crossing> crossings_;           // of all paths, one after the other
+  std::vector<std::uint32_t> crossing_rows_;  // per path its first entry there; one more at the end
   LinkCertificate links_;
   MemoryUse memories_;
   std::vector<Known> known_;                                 // per row
