@@ -1,0 +1,463 @@
+#include "sim/engine/max_plus/lanes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <map>
+
+#include "sim/base/thread_pool.hpp"
+#include "sim/engine/max_plus/lane_certificate.hpp"
+#include "sim/engine/max_plus/lane_memory.hpp"
+#include "sim/engine/max_plus/rows.hpp"
+#include "sim/engine/max_plus/timings.hpp"
+#include "sim/engine/reductions.hpp"
+#include "sim/model/recost.hpp"
+
+namespace podsim {
+
+namespace max_plus {
+
+namespace {
+
+using LaneArray = std::vector<Lanes>;
+constexpr Picoseconds not_played{-1};
+
+/// What has a class in each lane (a path, a node) by the classes of all lanes together.
+struct JointClasses {
+  using Members = std::array<std::uint32_t, lane_count>;
+  std::vector<std::uint32_t> of;  // empty: all are of class 0
+  std::vector<Members> members;   // per joint class, the class in each lane
+
+  JointClasses() = default;
+  /// `classes` of each lane; null: all are of class 0 there.
+  JointClasses(std::size_t count, std::span<const std::uint32_t* const> classes) {
+    if (std::all_of(classes.begin(), classes.end(), [](const std::uint32_t* lane) { return lane == nullptr; })) {
+      members.emplace_back();
+      return;
+    }
+    std::map<Members, std::uint32_t> known;
+    of.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      Members here{};
+      for (std::size_t k = 0; k < classes.size(); ++k) here[k] = classes[k] == nullptr ? 0 : classes[k][i];
+      if (of.empty() || here != members[of.back()]) {
+        const auto [entry, is_new] = known.try_emplace(here, static_cast<std::uint32_t>(members.size()));
+        if (is_new) members.push_back(here);
+        of.push_back(entry->second);
+      } else {
+        of.push_back(of.back());
+      }
+    }
+  }
+};
+
+/// Up to lane_count models side by side. A set of lanes is a word of bits.
+class LanePass {
+ public:
+  LanePass(std::span<const Model* const> models, const RunControl& control, const Rows& rows)
+      : models_{models}, model_{*models.front()}, control_{control}, rows_{rows} {
+    rates_.reserve(models.size());
+    timings_.reserve(models.size());
+    for (const Model* model : models) timings_.emplace_back(*model, rates_.emplace_back(*model));
+    std::vector<const std::uint32_t*> paths, nodes;
+    for (const Timings& timings : timings_) paths.push_back(timings.path_classes()), nodes.push_back(timings.speed_classes());
+    paths_ = JointClasses{model_.paths.size(), paths};
+    nodes_ = JointClasses{model_.nodes(), nodes};
+    for (std::size_t i = 0; i < rows_.rows.size(); ++i) {
+      const std::uint32_t last = rows_.rows[i].last_use;
+      if (last >= forgotten_after_.size()) forgotten_after_.resize(last + 1);
+      forgotten_after_[last].push_back(static_cast<std::uint32_t>(i));
+    }
+    if (!control.record) return;
+    const auto activities = static_cast<std::size_t>(model_.deployment.activities());
+    for (std::size_t k = 0; k < models.size(); ++k) start_[k].assign(activities, not_played), sent_[k].assign(activities, not_played);
+  }
+
+  std::vector<std::optional<Timeline>> run() {
+    std::vector<const LinkRates*> rates;
+    for (const LinkRates& each : rates_) rates.push_back(&each);
+    LaneCertificate links{std::move(rates)};
+    links_ = &links;
+    const std::uint32_t all = (1U << models_.size()) - 1;
+    for (std::size_t k = 1; k < models_.size(); ++k)
+      if (rates_[k].path_rows != rates_[0].path_rows) met_ |= 1U << k;  // other links are limited
+    play(all);
+    if ((links.with_suspects() & ~met_) != 0 && !stopped_) {
+      links.begin_collecting(std::max<std::size_t>(std::size_t{1} << 20, static_cast<std::size_t>(finished_)) / models_.size());
+      play(all);
+      for (std::size_t k = 0; k < models_.size(); ++k)
+        if (((links.with_suspects() & ~met_) >> k & 1U) != 0 && !links.all_fit(k)) met_ |= 1U << k;
+    }
+    std::vector<std::optional<Timeline>> results(models_.size());
+    for (std::size_t k = 0; k < models_.size(); ++k)
+      if ((met_ >> k & 1U) == 0) results[k] = timeline_of(k);
+    return results;
+  }
+
+ private:
+  /// What later rows ask of a row, as in the pass of one model.
+  struct Known {
+    LaneArray sent, received;
+    bool asked_for = true, beside = false;
+  };
+  /// A row of transfers that may be beside works to come.
+  struct OnMemory {
+    std::uint32_t row = 0;
+    Lanes begin, end;  // of the first and the last flow
+  };
+  struct OfTransfer {
+    Lanes delay, flow;
+  };
+
+  Timeline timeline_of(std::size_t k) {
+    Timeline timeline;
+    if (control_.record) timeline = Timeline{std::move(start_[k]), std::move(sent_[k]), reductions_of(*models_[k])};
+    timeline.makespan = Picoseconds{last_.whole(k)};
+    timeline.pass = "max-plus";
+    timeline.finished = finished_;
+    timeline.interrupted = stopped_ || timeline.makespan > control_.limit;
+    return timeline;
+  }
+
+  /// From the start, until all lanes of `all` have met_.
+  void play(std::uint32_t all) {
+    LaneMemory memory{models_, rates_};
+    memory_ = &memory;
+    met_ |= memory.left_out();
+    finished_ = 0;
+    last_ = {};
+    known_.assign(rows_.rows.size(), {});
+    on_memory_.clear();
+    core_free_.assign(model_.nodes(), {});
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t l = 0; l < model_.deployment.programs[p].devices.size(); ++l) {
+        Lanes& core = core_free_[model_.deployment.programs[p].devices[l]];
+        for (std::size_t k = 0; k < models_.size(); ++k) core.set(k, on_clock(models_[k]->shares_first(p, l)));
+        last_ = max_of(last_, core);
+      }
+    for (std::uint32_t i = 0; i < rows_.rows.size() && (all & ~met_) != 0 && !stopped_; ++i) {
+      play_row(i);
+      for (const std::uint32_t row : forgotten_after_[i]) {
+        known_[row].asked_for = false;
+        recycle(known_[row]);
+      }
+      for (std::size_t k = 0; k < models_.size(); ++k)
+        if (last_[k] >= exact_below) met_ |= 1U << k;
+      stopped_ = control_.stop.requested();
+    }
+  }
+
+  void play_row(std::uint32_t i) {
+    const Row& row = rows_.rows[i];
+    const TaskCost& cost = model_.costs[row.program][row.task];
+    const Participants& who = model_.deployment.who(row.program, row.task);
+    const std::size_t nodes = model_.deployment.programs[row.program].devices.size();
+    if (who.doers == 0 && who.receivers == 0) return;
+    if (cost.kind == TaskCost::Kind::receive) {
+      gate(rows_.receive(row), nodes, known_[i].sent);
+      take(known_[i].received, nodes);
+      std::fill(known_[i].received.begin(), known_[i].received.end(), Lanes{});
+      return;
+    }
+    gate(rows_.own(row), nodes, own_);
+    if (cost.kind == TaskCost::Kind::work) return work(i, row, cost, who);
+    const bool one_gate = who.to_task.empty() && same_sources(rows_.own(row), rows_.receive(row));
+    if (who.to_task.empty() && !one_gate) gate(rows_.receive(row), nodes, ready_);
+    transfer(i, row, cost, who, one_gate ? own_ : ready_);
+  }
+
+  static bool same_sources(std::span<const Source> one, std::span<const Source> other) {
+    return std::equal(one.begin(), one.end(), other.begin(), other.end(), [](const Source& a, const Source& b) { return a.row == b.row && a.received == b.received; });
+  }
+
+  /// When everything that a gate waits for is there, per local node.
+  void gate(std::span<const Source> sources, std::size_t nodes, LaneArray& ready) {
+    take(ready, nodes);
+    asked_.clear();
+    for (const Source& source : sources) {
+      const Known& known = known_[source.row];
+      const LaneArray& times = source.received ? known.received : known.sent;
+      if (!times.empty()) asked_.push_back(times.data());  // else absent everywhere
+    }
+    if (asked_.empty()) std::fill(ready.begin(), ready.end(), Lanes{});
+    if (asked_.size() == 1) std::copy(asked_[0], asked_[0] + nodes, ready.begin());
+    // Two at a time: what is written is read again only where there are more.
+    for (std::size_t s = 1; s < asked_.size(); ++s) {
+      const Lanes *const one = s == 1 ? asked_[0] : ready.data(), *const other = asked_[s];
+      for (std::size_t l = 0; l < nodes; ++l) ready[l] = max_of(one[l], other[l]);
+    }
+  }
+
+  void work(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who) {
+    const auto& of_program = model_.deployment.programs[row.program];
+    const std::size_t nodes = of_program.devices.size();
+    durations_.assign(nodes_.members.size(), {});
+    std::array<const std::vector<Seconds>*, lane_count> shares{};
+    bool any_shares = false;
+    for (std::size_t k = 0; k < models_.size(); ++k) {
+      const Timings::OfWork* const times = timings_[k].of_work(models_[k]->costs[row.program][row.task]);
+      for (std::size_t c = 0; c < durations_.size(); ++c) durations_[c].set(k, static_cast<double>(times[nodes_.members[c][k]].whole()));
+      if (models_[k]->core_shares.empty() || models_[k]->core_shares[row.program].behind[row.task].empty()) continue;
+      shares[k] = &models_[k]->core_shares[row.program].behind[row.task];
+      any_shares = true;
+    }
+    const bool slowed = (memory_->may_slow() & ~met_) != 0 && look_beside(row, who);
+    LaneArray& sent = known_[i].sent;
+    take(sent, nodes);
+    std::uint32_t activity = of_program.first_activity[row.task];
+    for (std::size_t l = 0; l < nodes; ++l) {
+      if (who.to[l] == no_device) {
+        sent[l] = {};
+        continue;
+      }
+      const std::uint32_t node = of_program.devices[l];
+      const Lanes start = cost.on_core ? max_of(own_[l], core_free_[node]) : own_[l];
+      Lanes end = start + durations_[class_of(nodes_, node)];
+      if (slowed) end_slowed(node, end);
+      sent[l] = end;
+      last_ = max_of(last_, end);
+      if (cost.on_core) {
+        if (any_shares)
+          for (std::size_t k = 0; k < models_.size(); ++k)
+            if (shares[k] != nullptr) end.set(k, end[k] + on_clock((*shares[k])[l]));
+        core_free_[node] = end;
+        last_ = max_of(last_, end);
+      }
+      record(activity++, start, sent[l]);
+    }
+    finished_ += who.doers;
+  }
+
+  /// Finds the works of a row that transfers may slow, and the transfers beside them. Whether there are any.
+  bool look_beside(const Row& row, const Participants& who) {
+    const auto& of_program = model_.deployment.programs[row.program];
+    memory_->begin_row();
+    for (std::size_t k = 0; k < models_.size(); ++k) {
+      const TaskCost& cost = models_[k]->costs[row.program][row.task];
+      works_[k] = (memory_->may_slow() & ~met_) >> k & 1U && cost.memory_bytes > 0 ? timings_[k].of_work(cost) : nullptr;
+    }
+    if (std::all_of(works_.begin(), works_.end(), [](const auto* times) { return times == nullptr; })) return false;
+    for (std::size_t l = 0; l < of_program.devices.size(); ++l) {
+      if (who.to[l] == no_device) continue;
+      const std::uint32_t node = of_program.devices[l];
+      const Lanes start = max_of(own_[l], core_free_[node]);
+      for (std::size_t k = 0; k < models_.size(); ++k) {
+        if (works_[k] == nullptr) continue;
+        const Timings::OfWork& time = works_[k][nodes_.members[class_of(nodes_, node)][k]];
+        if (time.flow > 0) memory_->add(node, k, {model_.memory_paths[node], models_[k]->costs[row.program][row.task].memory_bytes, time.flow, start.whole(k) + time.launch});
+      }
+    }
+    if (!memory_->any()) return false;
+    forget_flows();
+    for (const OnMemory& flows : on_memory_)
+      if (any_overlap(flows.begin, flows.end, memory_->first(), memory_->last())) find_beside(flows.row);
+    return true;
+  }
+
+  void find_beside(std::uint32_t i) {
+    const Row& row = rows_.rows[i];
+    const Participants& who = model_.deployment.who(row.program, row.task);
+    const auto& of_program = model_.deployment.programs[row.program];
+    const std::vector<std::uint32_t>& paths = model_.routings[model_.costs[row.program][row.task].routing];
+    time_transfers(row);
+    const LaneArray& sent = known_[i].sent;
+    for (std::size_t l = 0; l < paths.size(); ++l) {
+      const std::uint32_t to = who.to[l];
+      if (to == no_device) continue;
+      const auto links = rates_.front().links_of(paths[l]);
+      if (links.empty()) continue;
+      const Lanes begin = sent[l] - transfers_[class_of(paths_, paths[l])].flow;
+      if (memory_->is_memory(links.front().link)) memory_->see(of_program.devices[l], paths[l], links.front().weight, begin, sent[l]);
+      if (links.size() > 1 && memory_->is_memory(links.back().link)) memory_->see(to, paths[l], links.back().weight, begin, sent[l]);
+    }
+  }
+
+  void end_slowed(std::uint32_t node, Lanes& end) {
+    for (std::size_t k = 0; k < models_.size(); ++k) {
+      if (works_[k] == nullptr) continue;
+      if (const std::int64_t drawn = memory_->end(node, k); drawn > 0)
+        end.set(k, static_cast<double>(later(Picoseconds{drawn}, Picoseconds{works_[k][nodes_.members[class_of(nodes_, node)][k]].rest}).count()));
+    }
+  }
+
+  /// Flows that are over before any core's next work begins, in every lane, are beside none.
+  void forget_flows() {
+    Lanes free = core_free_.front();
+    for (const Lanes& core : core_free_) free = min_of(free, core);
+    std::erase_if(on_memory_, [&](const OnMemory& flows) {
+      if (any_less(free, flows.end)) return false;
+      known_[flows.row].beside = false;
+      recycle(known_[flows.row]);
+      return true;
+    });
+  }
+
+  /// Fills transfers_, by joint class of the path.
+  void time_transfers(const Row& row) {
+    transfers_.assign(paths_.members.size(), {});
+    for (std::size_t k = 0; k < models_.size(); ++k) {
+      const Timings::OfTransfer* const times = timings_[k].of_transfer(models_[k]->costs[row.program][row.task]);
+      for (std::size_t c = 0; c < transfers_.size(); ++c) {
+        const Timings::OfTransfer& time = times[paths_.members[c][k]];
+        transfers_[c].delay.set(k, static_cast<double>(time.delay));
+        transfers_[c].flow.set(k, static_cast<double>(time.flow));
+      }
+    }
+  }
+
+  /// Fills durations_ with those of the sums at receivers, by joint class of the node.
+  void time_reductions(std::uint32_t program, std::uint32_t task) {
+    durations_.assign(nodes_.members.size(), {});
+    for (std::size_t k = 0; k < models_.size(); ++k) {
+      const std::int64_t* const times = timings_[k].of_reduction(models_[k]->costs[program][task]);
+      for (std::size_t c = 0; c < durations_.size(); ++c) durations_[c].set(k, static_cast<double>(times[nodes_.members[c][k]]));
+    }
+  }
+
+  void transfer(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who, const LaneArray& own_ready) {
+    const auto& of_program = model_.deployment.programs[row.program];
+    const std::size_t nodes = of_program.devices.size();
+    const std::vector<std::uint32_t>& paths = model_.routings[cost.routing];
+    const bool channel = !who.to_task.empty(), flows = cost.flow_bytes > 0;
+    const bool remembered = flows && (memory_->may_slow() & ~met_) != 0;
+    if (remembered && channel) met_ |= memory_->may_slow();  // whose flows nobody remembers
+    time_transfers(row);
+    if (!channel) time_reductions(row.program, row.task);
+    Lanes first = all_lanes(exact_below), last;
+    LaneArray& sent = known_[i].sent;
+    take(sent, nodes);
+    if (!channel) {
+      take(known_[i].received, nodes);
+      if (who.receivers < nodes) std::fill(known_[i].received.begin(), known_[i].received.end(), Lanes{});
+    }
+    std::uint32_t activity = of_program.first_activity[row.task];
+    for (std::size_t l = 0; l < nodes; ++l) {
+      const std::uint32_t receiver = who.to[l];
+      if (receiver == no_device) {
+        sent[l] = {};
+        continue;
+      }
+      const Deployment::Place& there = model_.deployment.places[receiver];
+      const LaneArray* ready = &own_ready;
+      LaneArray* received = &known_[i].received;
+      if (channel) {
+        Known& receiving = known_[row_of(there.program, who.to_task[l])];
+        ready = &receiving.sent;
+        received = &receiving.received;
+        time_reductions(there.program, who.to_task[l]);
+      }
+      const Lanes start = max_of(own_[l], (*ready)[there.local]);
+      const OfTransfer& time = transfers_[class_of(paths_, paths[l])];
+      const Lanes begin = start + time.delay, end = begin + time.flow;
+      if (flows && time.flow[0] > 0) {
+        cross(paths[l], begin, end);
+        first = min_of(first, begin);
+        last = max_of(last, end);
+      }
+      const Lanes reduced = end + durations_[class_of(nodes_, receiver)];
+      sent[l] = end;
+      (*received)[there.local] = reduced;
+      last_ = max_of(last_, reduced);
+      record(activity++, start, end);
+    }
+    finished_ += who.doers;
+    if (remembered && !channel && last[0] > 0) {
+      on_memory_.push_back({i, first, last});
+      known_[i].beside = true;
+    }
+  }
+
+  void cross(std::uint32_t path, const Lanes& begin, const Lanes& end) {
+    for (const PathLink& link : rates_.front().links_of(path))
+      if (memory_->is_memory(link.link))
+        memory_->cross(link.link, begin, end, met_);
+      else
+        links_->cross(path, link, begin, end, met_);
+  }
+
+  void record(std::uint32_t activity, const Lanes& start, const Lanes& sent) {
+    if (!control_.record) return;
+    for (std::size_t k = 0; k < models_.size(); ++k) {
+      start_[k][activity] = Picoseconds{start.whole(k)};
+      sent_[k][activity] = Picoseconds{sent.whole(k)};
+    }
+  }
+
+  static double on_clock(Seconds time) { return static_cast<double>(ceil_to_clock(time).count()); }
+  static std::uint32_t class_of(const JointClasses& classes, std::uint32_t i) { return classes.of.empty() ? 0 : classes.of[i]; }
+
+  std::uint32_t row_of(std::uint32_t program, std::uint32_t task) {
+    if (row_of_.empty()) {
+      row_of_.resize(model_.costs.size());
+      for (std::uint32_t p = 0; p < row_of_.size(); ++p) row_of_[p].resize(model_.costs[p].size());
+      for (std::uint32_t r = 0; r < rows_.rows.size(); ++r) row_of_[rows_.rows[r].program][rows_.rows[r].task] = r;
+    }
+    return row_of_[program][task];
+  }
+
+  /// Makes room for the times of `nodes` nodes, from what earlier rows no longer need.
+  void take(LaneArray& times, std::size_t nodes) {
+    if (times.size() == nodes) return;
+    if (times.empty() && !spare_.empty()) {
+      times = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    times.resize(nodes);
+  }
+  void recycle(Known& known) {
+    if (known.asked_for || known.beside) return;
+    for (LaneArray* times : {&known.sent, &known.received})
+      if (times->capacity() > 0) {
+        spare_.push_back(std::move(*times));
+        times->clear();
+      }
+  }
+
+  std::span<const Model* const> models_;
+  const Model& model_;  // the first: what they share is read from it
+  const RunControl& control_;
+  const Rows& rows_;
+  std::vector<LinkRates> rates_;  // per lane
+  std::vector<Timings> timings_;  // per lane
+  JointClasses paths_, nodes_;
+  LaneCertificate* links_ = nullptr;
+  LaneMemory* memory_ = nullptr;
+  std::uint32_t met_ = 0;  // lanes that are left to be played alone
+  std::vector<Known> known_;                                 // per row
+  std::vector<std::vector<std::uint32_t>> forgotten_after_;  // per row, the rows that nobody asks for after it
+  std::vector<std::vector<std::uint32_t>> row_of_;           // [program][task]; made when a Send asks
+  LaneArray own_, ready_;                                        // of the present row
+  std::vector<const Lanes*> asked_;
+  std::vector<OfTransfer> transfers_;  // of the present row, by joint class of the path
+  LaneArray durations_;                    // of the present row, by joint class of the node
+  std::array<const Timings::OfWork*, lane_count> works_{};  // of the present row, in lanes whose works transfers may slow
+  std::vector<LaneArray> spare_;
+  LaneArray core_free_;  // per node
+  std::vector<OnMemory> on_memory_;
+  Lanes last_;
+  std::int64_t finished_ = 0;
+  bool stopped_ = false;
+  std::array<std::vector<Picoseconds>, lane_count> start_, sent_;
+};
+
+}  // namespace
+
+}  // namespace max_plus
+
+std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* const> models, const RunControl& control, int threads) {
+  std::vector<std::optional<Timeline>> results(models.size());
+  if (models.empty()) return results;
+  for (const Model* model : models) assert(!model->folded() && differ_in_costs_only(*model, *models.front()));
+  const auto rows = max_plus::order_rows(*models.front());
+  if (!rows) return results;
+  const std::size_t blocks = (models.size() + max_plus::lane_count - 1) / max_plus::lane_count;
+  ThreadPool pool{threads};
+  pool.for_each(blocks, [&](std::size_t block, std::size_t) {
+    const std::size_t first = block * max_plus::lane_count, count = std::min(max_plus::lane_count, models.size() - first);
+    auto found = max_plus::LanePass{models.subspan(first, count), control, *rows}.run();
+    std::move(found.begin(), found.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
+  });
+  return results;
+}
+
+}  // namespace podsim
