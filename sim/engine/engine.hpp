@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
@@ -38,7 +39,12 @@ struct EngineEntry {
   bool folds = false;  // simulates folded models; other engines need one node per device (an assert)
   /// Errors: the schedule deadlocks (the message names the tasks that wait for each other), or ends beyond the clock.
   Expected<Timeline> (*run)(const Model&, const RunControl&);
+  /// The same for many models at once, `threads` at a time; null: the engine gains nothing by that.
+  std::vector<Expected<Timeline>> (*run_variants)(std::span<const Model* const>, const RunControl&, int threads) = nullptr;
 };
+
+/// The timeline of each model, as entry.run() gives it. What they share is done once where the engine can (models that recost() made from one another).
+std::vector<Expected<Timeline>> run_variants(const EngineEntry& entry, std::span<const Model* const> models, const RunControl& control, int threads);
 
 /// sim/engine/table builds the table and callers pass it as an argument. There is no static self-registration: static libraries would drop it.
 using EngineTable = std::span<const EngineEntry>;

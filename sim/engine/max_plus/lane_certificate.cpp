@@ -4,10 +4,11 @@ namespace podsim::max_plus {
 
 /// A flow that begins before the end of the last one found and does not end before it is there in that one's last picosecond.
 void LaneCertificate::cross_early(std::uint32_t path, const PathLink& link, const Lanes& begin, const Lanes& end, std::uint32_t& met) {
+  if (collecting_) return collect(path, link, begin, end, met);
   const Lanes& free = free_[link.link];
   for (std::size_t k = 0; k < rates_.size(); ++k) {
     if ((met >> k & 1U) != 0 || begin[k] >= free[k]) continue;
-    if (end[k] >= free[k] && rates_[k]->path_rate[path] * link.weight >= rates_[k]->capacity[link.link]) {
+    if (end[k] >= free[k] && rates_[k]->path_rate[path] * link.weight >= capacity(k, link.link)) {
       met |= 1U << k;
       continue;
     }
@@ -43,7 +44,7 @@ void LaneCertificate::collect(std::uint32_t path, const PathLink& link, const La
 
 bool LaneCertificate::all_fit(std::size_t lane) const {
   for (const Suspect& suspect : suspects_)
-    if ((suspect.lanes >> lane & 1U) != 0 && !fit_together(suspect.flows[lane], rates_[lane]->capacity[suspect.link])) return false;
+    if ((suspect.lanes >> lane & 1U) != 0 && !fit_together(suspect.flows[lane], capacity(lane, suspect.link))) return false;
   return true;
 }
 

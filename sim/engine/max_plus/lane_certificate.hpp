@@ -15,19 +15,18 @@ namespace podsim::max_plus {
 /// alone: so some meetings are found by the second pass only.
 class LaneCertificate {
  public:
-  /// `rates` of each lane, over the same links and paths.
-  explicit LaneCertificate(std::vector<const LinkRates*> rates) : rates_{std::move(rates)}, free_(rates_.front()->capacity.size()) {}
+  /// `rates` of each lane, over the same links and paths. Below, links are called by their place in `links`.
+  LaneCertificate(std::vector<const LinkRates*> rates, std::span<const std::uint32_t> links) : rates_{std::move(rates)}, links_{links}, free_(links.size()) {}
 
-  /// The flows of a path cross one of its links in [begin, end). Lanes in which a flow certainly meets another one that does not fit are added to
-  /// `met`.
-  void cross(std::uint32_t path, const PathLink& link, const Lanes& begin, const Lanes& end, std::uint32_t& met) {
-    Lanes& free = free_[link.link];
-    if (collecting_)
-      collect(path, link, begin, end, met);
-    else if (any_less(begin, free))
-      cross_early(path, link, begin, end, met);
-    free = end;
-  }
+  /// Whether flows that begin then on a link must be told to cross_early().
+  [[nodiscard]] TwoFlags early(std::uint32_t link, const Lanes& begin) const { return less(begin, free_[link]); }
+  /// The flows of a path cross one of its links in [begin, end), some of them early. Lanes in which a flow certainly meets another one that does not fit
+  /// are added to `met`.
+  void cross_early(std::uint32_t path, const PathLink& link, const Lanes& begin, const Lanes& end, std::uint32_t& met);
+  /// The last flows found on a link end then.
+  void take(std::uint32_t link, const Lanes& end) { free_[link] = end; }
+  /// In the second pass all flows must be told to cross_early().
+  [[nodiscard]] bool collecting() const { return collecting_; }
 
   /// Lanes for which a second pass is needed.
   [[nodiscard]] std::uint32_t with_suspects() const { return with_suspects_; }
@@ -41,10 +40,11 @@ class LaneCertificate {
     std::uint32_t link = 0, lanes = 0;
     std::array<std::vector<Crossing>, lane_count> flows;
   };
-  void cross_early(std::uint32_t path, const PathLink& link, const Lanes& begin, const Lanes& end, std::uint32_t& met);
+  [[nodiscard]] std::int64_t capacity(std::size_t lane, std::uint32_t link) const { return rates_[lane]->capacity[links_[link]]; }
   void collect(std::uint32_t path, const PathLink& link, const Lanes& begin, const Lanes& end, std::uint32_t& met);
 
   std::vector<const LinkRates*> rates_;
+  std::span<const std::uint32_t> links_;
   std::vector<Lanes> free_;                // per link, the end of the last flow found
   std::vector<std::uint32_t> suspect_of_;  // per link, position in suspects_; empty: there are none
   std::vector<Suspect> suspects_;

@@ -23,7 +23,6 @@ LaneMemory::LaneMemory(std::span<const Model* const> models, std::span<const Lin
   slowed_until_.resize(model.links.size() - first_);
   if (may_slow_ == 0) return;
   works_.resize(model.nodes() * lane_count);
-  beside_.resize(model.nodes() * lane_count);
   begin_.assign(model.nodes(), all_lanes(never));
   latest_.resize(model.nodes());
 }
@@ -32,10 +31,7 @@ void LaneMemory::begin_row() {
   for (const std::uint32_t node : nodes_) {
     begin_[node] = all_lanes(never);
     latest_[node] = {};
-    for (std::size_t k = 0; k < lane_count; ++k) {
-      works_[node * lane_count + k].alone = 0;
-      beside_[node * lane_count + k].clear();
-    }
+    for (std::size_t k = 0; k < lane_count; ++k) works_[node * lane_count + k].alone = 0;
   }
   nodes_.clear();
   first_begin_ = all_lanes(never);
@@ -43,8 +39,12 @@ void LaneMemory::begin_row() {
 }
 
 void LaneMemory::add(std::uint32_t node, std::size_t lane, const MemoryUse::Work& work) {
-  const std::int64_t latest = uses_[lane].latest_end(work);
-  if (latest == later(Picoseconds{work.begin}, Picoseconds{work.alone}).count()) return;
+  Longest& longest = longest_[lane];
+  const std::int64_t most = uses_[lane].most_beside(work);
+  if (longest.bytes != work.bytes || longest.alone != work.alone || longest.most_beside != most)
+    longest = {work.bytes, work.alone, most, uses_[lane].latest_end(work) - work.begin};
+  if (longest.duration == work.alone) return;
+  const std::int64_t latest = later(Picoseconds{work.begin}, Picoseconds{longest.duration}).count();
   if (nodes_.empty() || nodes_.back() != node) nodes_.push_back(node);
   works_[node * lane_count + lane] = work;
   const auto begin = static_cast<double>(work.begin), end = static_cast<double>(latest);
@@ -54,16 +54,17 @@ void LaneMemory::add(std::uint32_t node, std::size_t lane, const MemoryUse::Work
   last_end_.set(lane, std::max(last_end_[lane], end));
 }
 
-void LaneMemory::add_beside(std::uint32_t node, std::uint32_t path, std::uint32_t weight, const Lanes& begin, const Lanes& end) {
+void LaneMemory::add_beside(std::uint32_t node, std::uint32_t path, std::uint32_t weight, Lanes begin, Lanes end) {
   for (std::size_t k = 0; k < uses_.size(); ++k)
     if (begin[k] < latest_[node][k] && begin_[node][k] < end[k])
-      beside_[node * lane_count + k].push_back({begin.whole(k), end.whole(k), rates_[k].path_rate[path] * weight});
+      beside_[k].push_back({begin.whole(k), end.whole(k), rates_[k].path_rate[path] * weight});
 }
 
 std::int64_t LaneMemory::end(std::uint32_t node, std::size_t lane) {
   const MemoryUse::Work& work = works_[node * lane_count + lane];
   if (work.alone == 0) return 0;
-  const std::int64_t end = uses_[lane].end(work, beside_[node * lane_count + lane]);
+  const std::int64_t end = uses_[lane].end(work, beside_[lane]);
+  beside_[lane].clear();
   const std::uint32_t memory = rates_[lane].links_of(work.path).front().link - first_;
   slowed_until_[memory].set(lane, static_cast<double>(end));
   last_slowed_until_.set(lane, std::max(last_slowed_until_[lane], static_cast<double>(end)));
@@ -72,6 +73,7 @@ std::int64_t LaneMemory::end(std::uint32_t node, std::size_t lane) {
 
 void LaneMemory::cross_early(std::uint32_t link, const Lanes& begin, const Lanes& end, std::uint32_t& met) {
   const Lanes& until = slowed_until_[link - first_];
+  if (!any_less(begin, until)) return;
   for (std::size_t k = 0; k < uses_.size(); ++k)
     if ((met >> k & 1U) == 0 && begin[k] < until[k] && !uses_[k].cross(link, begin.whole(k), end.whole(k))) met |= 1U << k;
 }

@@ -32,17 +32,17 @@ inline Lanes min_of(const Lanes& a, const Lanes& b) {
 inline Lanes operator+(const Lanes& a, const Lanes& b) { return {{a.of[0] + b.of[0], a.of[1] + b.of[1], a.of[2] + b.of[2], a.of[3] + b.of[3]}}; }
 inline Lanes operator-(const Lanes& a, const Lanes& b) { return {{a.of[0] - b.of[0], a.of[1] - b.of[1], a.of[2] - b.of[2], a.of[3] - b.of[3]}}; }
 
+/// Whether a < b, of all even lanes and of all odd ones: nonzero if so in any of them.
+typedef std::int64_t TwoFlags __attribute__((vector_size(16)));
+inline TwoFlags less(const Lanes& a, const Lanes& b) { return (a.of[0] < b.of[0]) | (a.of[1] < b.of[1]) | (a.of[2] < b.of[2]) | (a.of[3] < b.of[3]); }
+inline bool any(TwoFlags flags) { return (flags[0] | flags[1]) != 0; }
 /// Whether a < b in any lane.
-inline bool any_less(const Lanes& a, const Lanes& b) {
-  const auto less = (a.of[0] < b.of[0]) | (a.of[1] < b.of[1]) | (a.of[2] < b.of[2]) | (a.of[3] < b.of[3]);
-  return (less[0] | less[1]) != 0;
-}
+inline bool any_less(const Lanes& a, const Lanes& b) { return any(less(a, b)); }
 
 /// Whether [begin_a, end_a) and [begin_b, end_b) overlap in any lane.
 inline bool any_overlap(const Lanes& begin_a, const Lanes& end_a, const Lanes& begin_b, const Lanes& end_b) {
   const auto at = [&](std::size_t i) { return (begin_a.of[i] < end_b.of[i]) & (begin_b.of[i] < end_a.of[i]); };
-  const auto overlap = at(0) | at(1) | at(2) | at(3);
-  return (overlap[0] | overlap[1]) != 0;
+  return any(at(0) | at(1) | at(2) | at(3));
 }
 
 /// The same time in all lanes.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <map>
 
 #include "sim/base/thread_pool.hpp"
+#include "sim/engine/max_plus/joint_classes.hpp"
 #include "sim/engine/max_plus/lane_certificate.hpp"
 #include "sim/engine/max_plus/lane_memory.hpp"
 #include "sim/engine/max_plus/rows.hpp"
@@ -22,40 +22,12 @@ namespace {
 using LaneArray = std::vector<Lanes>;
 constexpr Picoseconds not_played{-1};
 
-/// What has a class in each lane (a path, a node) by the classes of all lanes together.
-struct JointClasses {
-  using Members = std::array<std::uint32_t, lane_count>;
-  std::vector<std::uint32_t> of;  // empty: all are of class 0
-  std::vector<Members> members;   // per joint class, the class in each lane
-
-  JointClasses() = default;
-  /// `classes` of each lane; null: all are of class 0 there.
-  JointClasses(std::size_t count, std::span<const std::uint32_t* const> classes) {
-    if (std::all_of(classes.begin(), classes.end(), [](const std::uint32_t* lane) { return lane == nullptr; })) {
-      members.emplace_back();
-      return;
-    }
-    std::map<Members, std::uint32_t> known;
-    of.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      Members here{};
-      for (std::size_t k = 0; k < classes.size(); ++k) here[k] = classes[k] == nullptr ? 0 : classes[k][i];
-      if (of.empty() || here != members[of.back()]) {
-        const auto [entry, is_new] = known.try_emplace(here, static_cast<std::uint32_t>(members.size()));
-        if (is_new) members.push_back(here);
-        of.push_back(entry->second);
-      } else {
-        of.push_back(of.back());
-      }
-    }
-  }
-};
-
 /// Up to lane_count models side by side. A set of lanes is a word of bits.
 class LanePass {
  public:
-  LanePass(std::span<const Model* const> models, const RunControl& control, const Rows& rows)
-      : models_{models}, model_{*models.front()}, control_{control}, rows_{rows} {
+  /// `spare`: arrays of times that earlier passes left, and where this one leaves its own.
+  LanePass(std::span<const Model* const> models, const RunControl& control, const Rows& rows, std::vector<LaneArray>& spare)
+      : models_{models}, model_{*models.front()}, control_{control}, rows_{rows}, spare_{spare} {
     rates_.reserve(models.size());
     timings_.reserve(models.size());
     for (const Model* model : models) timings_.emplace_back(*model, rates_.emplace_back(*model));
@@ -63,6 +35,7 @@ class LanePass {
     for (const Timings& timings : timings_) paths.push_back(timings.path_classes()), nodes.push_back(timings.speed_classes());
     paths_ = JointClasses{model_.paths.size(), paths};
     nodes_ = JointClasses{model_.nodes(), nodes};
+    place_links();
     for (std::size_t i = 0; i < rows_.rows.size(); ++i) {
       const std::uint32_t last = rows_.rows[i].last_use;
       if (last >= forgotten_after_.size()) forgotten_after_.resize(last + 1);
@@ -76,7 +49,7 @@ class LanePass {
   std::vector<std::optional<Timeline>> run() {
     std::vector<const LinkRates*> rates;
     for (const LinkRates& each : rates_) rates.push_back(&each);
-    LaneCertificate links{std::move(rates)};
+    LaneCertificate links{std::move(rates), links_used_};
     links_ = &links;
     const std::uint32_t all = (1U << models_.size()) - 1;
     for (std::size_t k = 1; k < models_.size(); ++k)
@@ -88,6 +61,7 @@ class LanePass {
       for (std::size_t k = 0; k < models_.size(); ++k)
         if (((links.with_suspects() & ~met_) >> k & 1U) != 0 && !links.all_fit(k)) met_ |= 1U << k;
     }
+    for (Known& known : known_) keep(known);
     std::vector<std::optional<Timeline>> results(models_.size());
     for (std::size_t k = 0; k < models_.size(); ++k)
       if ((met_ >> k & 1U) == 0) results[k] = timeline_of(k);
@@ -108,6 +82,14 @@ class LanePass {
   struct OfTransfer {
     Lanes delay, flow;
   };
+  /// What is asked of such a row when ends of works are found.
+  struct RowBeside {
+    std::uint32_t program;
+    const Participants* who;
+    const std::uint32_t* paths;
+    const Lanes* sent;
+    std::vector<OfTransfer> times;  // by joint class of the path
+  };
 
   Timeline timeline_of(std::size_t k) {
     Timeline timeline;
@@ -126,6 +108,7 @@ class LanePass {
     met_ |= memory.left_out();
     finished_ = 0;
     last_ = {};
+    for (Known& known : known_) keep(known);
     known_.assign(rows_.rows.size(), {});
     on_memory_.clear();
     core_free_.assign(model_.nodes(), {});
@@ -161,8 +144,9 @@ class LanePass {
     }
     gate(rows_.own(row), nodes, own_);
     if (cost.kind == TaskCost::Kind::work) return work(i, row, cost, who);
-    const bool one_gate = who.to_task.empty() && same_sources(rows_.own(row), rows_.receive(row));
-    if (who.to_task.empty() && !one_gate) gate(rows_.receive(row), nodes, ready_);
+    if (!who.to_task.empty()) return send(i, row, cost, who);
+    const bool one_gate = same_sources(rows_.own(row), rows_.receive(row));
+    if (!one_gate) gate(rows_.receive(row), nodes, ready_);
     transfer(i, row, cost, who, one_gate ? own_ : ready_);
   }
 
@@ -212,7 +196,7 @@ class LanePass {
       }
       const std::uint32_t node = of_program.devices[l];
       const Lanes start = cost.on_core ? max_of(own_[l], core_free_[node]) : own_[l];
-      Lanes end = start + durations_[class_of(nodes_, node)];
+      Lanes end = start + durations_[nodes_.at(node)];
       if (slowed) end_slowed(node, end);
       sent[l] = end;
       last_ = max_of(last_, end);
@@ -228,7 +212,7 @@ class LanePass {
     finished_ += who.doers;
   }
 
-  /// Finds the works of a row that transfers may slow, and the transfers beside them. Whether there are any.
+  /// Finds the works of a row that transfers may slow, and the rows of transfers that may be beside them. Whether there are any.
   bool look_beside(const Row& row, const Participants& who) {
     const auto& of_program = model_.deployment.programs[row.program];
     memory_->begin_row();
@@ -243,40 +227,49 @@ class LanePass {
       const Lanes start = max_of(own_[l], core_free_[node]);
       for (std::size_t k = 0; k < models_.size(); ++k) {
         if (works_[k] == nullptr) continue;
-        const Timings::OfWork& time = works_[k][nodes_.members[class_of(nodes_, node)][k]];
+        const Timings::OfWork& time = works_[k][nodes_.members[nodes_.at(node)][k]];
         if (time.flow > 0) memory_->add(node, k, {model_.memory_paths[node], models_[k]->costs[row.program][row.task].memory_bytes, time.flow, start.whole(k) + time.launch});
       }
     }
     if (!memory_->any()) return false;
     forget_flows();
-    for (const OnMemory& flows : on_memory_)
-      if (any_overlap(flows.begin, flows.end, memory_->first(), memory_->last())) find_beside(flows.row);
+    beside_.clear();
+    for (const OnMemory& flows : on_memory_) {
+      if (!any_overlap(flows.begin, flows.end, memory_->first(), memory_->last())) continue;
+      const Row& other = rows_.rows[flows.row];
+      time_transfers(other);
+      beside_.push_back({other.program, &model_.deployment.who(other.program, other.task), model_.routings[model_.costs[other.program][other.task].routing].data(),
+                         known_[flows.row].sent.data(), transfers_});
+    }
     return true;
   }
 
-  void find_beside(std::uint32_t i) {
-    const Row& row = rows_.rows[i];
-    const Participants& who = model_.deployment.who(row.program, row.task);
-    const auto& of_program = model_.deployment.programs[row.program];
-    const std::vector<std::uint32_t>& paths = model_.routings[model_.costs[row.program][row.task].routing];
-    time_transfers(row);
-    const LaneArray& sent = known_[i].sent;
-    for (std::size_t l = 0; l < paths.size(); ++l) {
-      const std::uint32_t to = who.to[l];
-      if (to == no_device) continue;
-      const auto links = rates_.front().links_of(paths[l]);
-      if (links.empty()) continue;
-      const Lanes begin = sent[l] - transfers_[class_of(paths_, paths[l])].flow;
-      if (memory_->is_memory(links.front().link)) memory_->see(of_program.devices[l], paths[l], links.front().weight, begin, sent[l]);
-      if (links.size() > 1 && memory_->is_memory(links.back().link)) memory_->see(to, paths[l], links.back().weight, begin, sent[l]);
+  /// The flows of rows that may be beside works, with one of their ends at a node. Shifts stay within their program.
+  void see_flows(std::uint32_t node) {
+    const Deployment::Place& place = model_.deployment.places[node];
+    for (const RowBeside& row : beside_) {
+      if (row.program != place.program) continue;
+      const auto see = [&](std::uint32_t sender, bool leaves) {
+        const std::uint32_t path = row.paths[sender];
+        const auto links = rates_.front().links_of(path);
+        if (links.empty() || (!leaves && links.size() == 1)) return;
+        const PathLink& link = leaves ? links.front() : links.back();
+        if (!memory_->is_memory(link.link)) return;
+        const Lanes& end = row.sent[sender];
+        memory_->see(node, path, link.weight, end - row.times[paths_.at(path)].flow, end);
+      };
+      if (row.who->does(place.local)) see(place.local, true);
+      if (row.who->receives(place.local)) see(model_.deployment.places[row.who->from[place.local]].local, false);
     }
   }
 
   void end_slowed(std::uint32_t node, Lanes& end) {
+    if (!memory_->any_at(node)) return;
+    see_flows(node);
     for (std::size_t k = 0; k < models_.size(); ++k) {
       if (works_[k] == nullptr) continue;
       if (const std::int64_t drawn = memory_->end(node, k); drawn > 0)
-        end.set(k, static_cast<double>(later(Picoseconds{drawn}, Picoseconds{works_[k][nodes_.members[class_of(nodes_, node)][k]].rest}).count()));
+        end.set(k, static_cast<double>(later(Picoseconds{drawn}, Picoseconds{works_[k][nodes_.members[nodes_.at(node)][k]].rest}).count()));
     }
   }
 
@@ -314,22 +307,57 @@ class LanePass {
     }
   }
 
-  void transfer(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who, const LaneArray& own_ready) {
+  void transfer(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who, const LaneArray& ready) {
+    const auto& of_program = model_.deployment.programs[row.program];
+    const std::size_t nodes = of_program.devices.size();
+    const bool flows = cost.flow_bytes > 0, remembered = flows && (memory_->may_slow() & ~met_) != 0;
+    time_transfers(row);
+    time_reductions(row.program, row.task);
+    Known& known = known_[i];
+    take(known.sent, nodes);
+    take(known.received, nodes);
+    if (who.receivers < nodes) std::fill(known.received.begin(), known.received.end(), Lanes{});
+    const std::uint32_t *const to = who.to.data(), *const paths = model_.routings[cost.routing].data();
+    const Deployment::Place* const places = model_.deployment.places.data();
+    Lanes *const sent = known.sent.data(), *const received = known.received.data();
+    Lanes first = all_lanes(exact_below), last, latest = last_;
+    std::uint32_t activity = of_program.first_activity[row.task];
+    for (std::size_t l = 0; l < nodes; ++l) {
+      const std::uint32_t receiver = to[l];
+      if (receiver == no_device) {
+        sent[l] = {};
+        continue;
+      }
+      const std::uint32_t there = places[receiver].local;
+      const Lanes start = max_of(own_[l], ready[there]);
+      const OfTransfer& time = transfers_[paths_.at(paths[l])];
+      const Lanes begin = start + time.delay, end = begin + time.flow;
+      if (flows && time.flow[0] > 0) {
+        cross(paths[l], begin, end);
+        if (remembered) first = min_of(first, begin), last = max_of(last, end);
+      }
+      sent[l] = end;
+      const Lanes reduced = end + durations_[nodes_.at(receiver)];
+      received[there] = reduced;
+      latest = max_of(latest, reduced);
+      record(activity++, start, end);
+    }
+    last_ = latest;
+    finished_ += who.doers;
+    if (!(last[0] > 0)) return;
+    on_memory_.push_back({i, first, last});
+    known.beside = true;
+  }
+
+  /// Each receiver has a task of its own.
+  void send(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who) {
     const auto& of_program = model_.deployment.programs[row.program];
     const std::size_t nodes = of_program.devices.size();
     const std::vector<std::uint32_t>& paths = model_.routings[cost.routing];
-    const bool channel = !who.to_task.empty(), flows = cost.flow_bytes > 0;
-    const bool remembered = flows && (memory_->may_slow() & ~met_) != 0;
-    if (remembered && channel) met_ |= memory_->may_slow();  // whose flows nobody remembers
+    if (cost.flow_bytes > 0) met_ |= memory_->may_slow();  // nobody remembers its flows
     time_transfers(row);
-    if (!channel) time_reductions(row.program, row.task);
-    Lanes first = all_lanes(exact_below), last;
     LaneArray& sent = known_[i].sent;
     take(sent, nodes);
-    if (!channel) {
-      take(known_[i].received, nodes);
-      if (who.receivers < nodes) std::fill(known_[i].received.begin(), known_[i].received.end(), Lanes{});
-    }
     std::uint32_t activity = of_program.first_activity[row.task];
     for (std::size_t l = 0; l < nodes; ++l) {
       const std::uint32_t receiver = who.to[l];
@@ -338,41 +366,66 @@ class LanePass {
         continue;
       }
       const Deployment::Place& there = model_.deployment.places[receiver];
-      const LaneArray* ready = &own_ready;
-      LaneArray* received = &known_[i].received;
-      if (channel) {
-        Known& receiving = known_[row_of(there.program, who.to_task[l])];
-        ready = &receiving.sent;
-        received = &receiving.received;
-        time_reductions(there.program, who.to_task[l]);
-      }
-      const Lanes start = max_of(own_[l], (*ready)[there.local]);
-      const OfTransfer& time = transfers_[class_of(paths_, paths[l])];
+      Known& receiving = known_[row_of(there.program, who.to_task[l])];
+      time_reductions(there.program, who.to_task[l]);
+      const Lanes start = max_of(own_[l], receiving.sent[there.local]);
+      const OfTransfer& time = transfers_[paths_.at(paths[l])];
       const Lanes begin = start + time.delay, end = begin + time.flow;
-      if (flows && time.flow[0] > 0) {
-        cross(paths[l], begin, end);
-        first = min_of(first, begin);
-        last = max_of(last, end);
-      }
-      const Lanes reduced = end + durations_[class_of(nodes_, receiver)];
+      if (time.flow[0] > 0) cross(paths[l], begin, end);
       sent[l] = end;
-      (*received)[there.local] = reduced;
-      last_ = max_of(last_, reduced);
+      receiving.received[there.local] = end + durations_[nodes_.at(receiver)];
+      last_ = max_of(last_, receiving.received[there.local]);
       record(activity++, start, end);
     }
     finished_ += who.doers;
-    if (remembered && !channel && last[0] > 0) {
-      on_memory_.push_back({i, first, last});
-      known_[i].beside = true;
-    }
   }
 
-  void cross(std::uint32_t path, const Lanes& begin, const Lanes& end) {
-    for (const PathLink& link : rates_.front().links_of(path))
-      if (memory_->is_memory(link.link))
-        memory_->cross(link.link, begin, end, met_);
-      else
-        links_->cross(path, link, begin, end, met_);
+  /// The flows of a path. Nearly all of them find their links free and no work that they could have slowed: that takes one branch for all lanes and links.
+  [[gnu::always_inline]] void cross(std::uint32_t path, const Lanes& begin, const Lanes& end) {
+    const auto [first, last] = between_memories_[path];
+    TwoFlags early = memory_->early(begin);
+    for (std::uint32_t i = first; i < last; ++i) early |= links_->early(placed_[i].link, begin);
+    if (any(early) || links_->collecting()) cross_early(path, begin, end);
+    for (std::uint32_t i = first; i < last; ++i) links_->take(placed_[i].link, end);
+  }
+
+  void cross_early(std::uint32_t path, Lanes begin, Lanes end) {
+    const std::vector<std::uint32_t>& rows = rates_.front().path_rows;
+    const auto [first, last] = between_memories_[path];
+    for (std::uint32_t i = rows[path]; i < rows[path + 1]; ++i)
+      if (i < first || i >= last)
+        memory_->cross_early(placed_[i].link, begin, end, met_);
+      else if (links_->collecting() || any(links_->early(placed_[i].link, begin)))
+        links_->cross_early(path, placed_[i], begin, end, met_);
+  }
+
+  /// Numbers links in the order in which tasks use them, so that those of one row stand side by side.
+  void place_links() {
+    const LinkRates& rates = rates_.front();
+    const auto first_memory = static_cast<std::uint32_t>(model_.first_memory);
+    placed_ = rates.path_links;
+    std::vector<bool> seen(model_.routings.size(), false), placed(model_.paths.size(), false);
+    between_memories_.resize(model_.paths.size());
+    std::vector<std::uint32_t> place_of(rates.capacity.size(), no_device);
+    for (const Row& row : rows_.rows) {
+      const TaskCost& cost = model_.costs[row.program][row.task];
+      if (cost.kind != TaskCost::Kind::transfer || seen[cost.routing]) continue;
+      seen[cost.routing] = true;
+      for (const std::uint32_t path : model_.routings[cost.routing]) {
+        if (placed[path]) continue;
+        placed[path] = true;
+        auto& [first, last] = between_memories_[path];
+        first = rates.path_rows[path];
+        last = rates.path_rows[path + 1];
+        while (first < last && placed_[first].link >= first_memory) ++first;
+        while (first < last && placed_[last - 1].link >= first_memory) --last;
+        for (std::uint32_t i = first; i < last; ++i) {
+          std::uint32_t& place = place_of[placed_[i].link];
+          if (place == no_device) place = static_cast<std::uint32_t>(links_used_.size()), links_used_.push_back(placed_[i].link);
+          placed_[i].link = place;
+        }
+      }
+    }
   }
 
   void record(std::uint32_t activity, const Lanes& start, const Lanes& sent) {
@@ -384,7 +437,6 @@ class LanePass {
   }
 
   static double on_clock(Seconds time) { return static_cast<double>(ceil_to_clock(time).count()); }
-  static std::uint32_t class_of(const JointClasses& classes, std::uint32_t i) { return classes.of.empty() ? 0 : classes.of[i]; }
 
   std::uint32_t row_of(std::uint32_t program, std::uint32_t task) {
     if (row_of_.empty()) {
@@ -405,7 +457,9 @@ class LanePass {
     times.resize(nodes);
   }
   void recycle(Known& known) {
-    if (known.asked_for || known.beside) return;
+    if (!known.asked_for && !known.beside) keep(known);
+  }
+  void keep(Known& known) {
     for (LaneArray* times : {&known.sent, &known.received})
       if (times->capacity() > 0) {
         spare_.push_back(std::move(*times));
@@ -420,6 +474,9 @@ class LanePass {
   std::vector<LinkRates> rates_;  // per lane
   std::vector<Timings> timings_;  // per lane
   JointClasses paths_, nodes_;
+  std::vector<std::uint32_t> links_used_;  // by place
+  std::vector<PathLink> placed_;           // LinkRates::path_links, with the places of links that are no memories
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> between_memories_;  // per path, its entries there that are no memories: they begin and end it
   LaneCertificate* links_ = nullptr;
   LaneMemory* memory_ = nullptr;
   std::uint32_t met_ = 0;  // lanes that are left to be played alone
@@ -431,9 +488,10 @@ class LanePass {
   std::vector<OfTransfer> transfers_;  // of the present row, by joint class of the path
   LaneArray durations_;                    // of the present row, by joint class of the node
   std::array<const Timings::OfWork*, lane_count> works_{};  // of the present row, in lanes whose works transfers may slow
-  std::vector<LaneArray> spare_;
+  std::vector<LaneArray>& spare_;
   LaneArray core_free_;  // per node
   std::vector<OnMemory> on_memory_;
+  std::vector<RowBeside> beside_;  // the present row of works
   Lanes last_;
   std::int64_t finished_ = 0;
   bool stopped_ = false;
@@ -452,9 +510,10 @@ std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* c
   if (!rows) return results;
   const std::size_t blocks = (models.size() + max_plus::lane_count - 1) / max_plus::lane_count;
   ThreadPool pool{threads};
-  pool.for_each(blocks, [&](std::size_t block, std::size_t) {
+  std::vector<std::vector<max_plus::LaneArray>> spare(pool.threads());
+  pool.for_each(blocks, [&](std::size_t block, std::size_t thread) {
     const std::size_t first = block * max_plus::lane_count, count = std::min(max_plus::lane_count, models.size() - first);
-    auto found = max_plus::LanePass{models.subspan(first, count), control, *rows}.run();
+    auto found = max_plus::LanePass{models.subspan(first, count), control, *rows, spare[thread]}.run();
     std::move(found.begin(), found.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
   });
   return results;
