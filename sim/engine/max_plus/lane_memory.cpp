@@ -64,6 +64,7 @@ std::int64_t LaneMemory::end(std::uint32_t node, std::size_t lane) {
   const MemoryUse::Work& work = works_[node * lane_count + lane];
   if (work.alone == 0) return 0;
   const std::int64_t end = uses_[lane].end(work, beside_[lane]);
+  uses_[lane].tell(work, end);
   beside_[lane].clear();
   const std::uint32_t memory = rates_[lane].links_of(work.path).front().link - first_;
   slowed_until_[memory].set(lane, static_cast<double>(end));

@@ -506,14 +506,16 @@ std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* c
   std::vector<std::optional<Timeline>> results(models.size());
   if (models.empty()) return results;
   for (const Model* model : models) assert(!model->folded() && differ_in_costs_only(*model, *models.front()));
-  const auto rows = max_plus::order_rows(*models.front());
-  if (!rows) return results;
+  const max_plus::RowGraph graph{*models.front()};
+  if (!graph.has_order()) return results;
+  const max_plus::Rows rows = graph.order();
+  if (std::any_of(rows.units.begin(), rows.units.end(), [](const max_plus::Unit& unit) { return unit.is_circle(); })) return results;
   const std::size_t blocks = (models.size() + max_plus::lane_count - 1) / max_plus::lane_count;
   ThreadPool pool{threads};
   std::vector<std::vector<max_plus::LaneArray>> spare(pool.threads());
   pool.for_each(blocks, [&](std::size_t block, std::size_t thread) {
     const std::size_t first = block * max_plus::lane_count, count = std::min(max_plus::lane_count, models.size() - first);
-    auto found = max_plus::LanePass{models.subspan(first, count), control, *rows, spare[thread]}.run();
+    auto found = max_plus::LanePass{models.subspan(first, count), control, rows, spare[thread]}.run();
     std::move(found.begin(), found.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
   });
   return results;

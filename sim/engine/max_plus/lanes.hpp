@@ -9,10 +9,11 @@
 
 namespace podsim {
 
-/// What run_max_plus() does, for models that differ in costs only (differ_in_costs_only(), recost.hpp) and are not folded. Each has a proof of its own.
-///   result   of each model, in any order and by any number of threads: the timeline that run_max_plus() gives for it alone; or nullopt, also where it
-///            ends after more than two hours
-///   control  no progress is told; a run that ends beyond the limit is marked, at its end
+/// What run_max_plus() does where no flow is held back, for models that differ in costs only (differ_in_costs_only(), recost.hpp) and are not folded. Each
+/// has a proof of its own.
+///   result   of each model, in any order and by any number of threads: the timeline that run_max_plus() gives for it alone. nullopt: flows meet, tasks
+///            wait for each other in a circle, or the run takes more than two hours
+///   control  no progress is told and no reader; a run that ends beyond the limit is marked, at its end
 ///   cost     1 to 3 ns per task instance and model, in blocks of 8 models
 std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* const> models, const RunControl& control, int threads);
 
