@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -39,11 +40,13 @@ struct EngineEntry {
   bool folds = false;  // simulates folded models; other engines need one node per device (an assert)
   /// Errors: the schedule deadlocks (the message names the tasks that wait for each other), or ends beyond the clock.
   Expected<Timeline> (*run)(const Model&, const RunControl&);
-  /// The same for many models at once, `threads` at a time; null: the engine gains nothing by that.
-  std::vector<Expected<Timeline>> (*run_variants)(std::span<const Model* const>, const RunControl&, int threads) = nullptr;
+  /// The same for models that recost() made from one another, all at once, by several threads. Of each what run() gives, or nullopt where that must find it.
+  /// `readers`: one per model, as RunControl::reader; or none. Null: the engine gains nothing by that.
+  std::vector<std::optional<Timeline>> (*run_together)(std::span<const Model* const>, const RunControl&, std::span<TimesReader* const> readers,
+                                                       int threads) = nullptr;
 };
 
-/// The timeline of each model, as entry.run() gives it. What they share is done once where the engine can (models that recost() made from one another).
+/// The timeline of each model, as entry.run() gives it: together where the engine can, the others alone, `threads` at a time.
 std::vector<Expected<Timeline>> run_variants(const EngineEntry& entry, std::span<const Model* const> models, const RunControl& control, int threads);
 
 /// sim/engine/table builds the table and callers pass it as an argument. There is no static self-registration: static libraries would drop it.

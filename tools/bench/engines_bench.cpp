@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/engine/des/des_engine.hpp"
-#include "sim/engine/des/variants.hpp"
+#include "sim/engine/des/together.hpp"
 #include "sim/model/recost.hpp"
 #include "tools/bench/goals.hpp"
 #include "tools/bench/processor.hpp"
@@ -79,7 +79,7 @@ void variants_of(benchmark::State& state, const Machine& machine, int slice_coun
     std::vector<const Model*> lanes;
     for (const Model& model : models) lanes.push_back(&model);
     const double recosted = watch.lap();
-    benchmark::DoNotOptimize(run_des_variants(lanes, unrecorded, 1));
+    benchmark::DoNotOptimize(run_des_together(lanes, unrecorded, {}, 1));
     const double together = watch.lap();
     for (int v = 0; v < alone; ++v) benchmark::DoNotOptimize(run_des(models[static_cast<std::size_t>(v)], unrecorded));
     const double apart = watch.lap() * count / alone;

@@ -4,7 +4,7 @@ namespace podsim::max_plus {
 
 namespace {
 
-constexpr double never = 4 * exact_below;
+constexpr double not_there = 4 * exact_below;
 
 }  // namespace
 
@@ -23,18 +23,18 @@ LaneMemory::LaneMemory(std::span<const Model* const> models, std::span<const Lin
   slowed_until_.resize(model.links.size() - first_);
   if (may_slow_ == 0) return;
   works_.resize(model.nodes() * lane_count);
-  begin_.assign(model.nodes(), all_lanes(never));
+  begin_.assign(model.nodes(), all_lanes(not_there));
   latest_.resize(model.nodes());
 }
 
 void LaneMemory::begin_row() {
   for (const std::uint32_t node : nodes_) {
-    begin_[node] = all_lanes(never);
+    begin_[node] = all_lanes(not_there);
     latest_[node] = {};
     for (std::size_t k = 0; k < lane_count; ++k) works_[node * lane_count + k].alone = 0;
   }
   nodes_.clear();
-  first_begin_ = all_lanes(never);
+  first_begin_ = all_lanes(not_there);
   last_end_ = {};
 }
 

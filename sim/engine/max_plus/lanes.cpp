@@ -5,11 +5,10 @@
 #include <cassert>
 
 #include "sim/base/thread_pool.hpp"
-#include "sim/engine/max_plus/joint_classes.hpp"
 #include "sim/engine/max_plus/lane_certificate.hpp"
 #include "sim/engine/max_plus/lane_memory.hpp"
+#include "sim/engine/max_plus/lane_timings.hpp"
 #include "sim/engine/max_plus/rows.hpp"
-#include "sim/engine/max_plus/timings.hpp"
 #include "sim/engine/reductions.hpp"
 #include "sim/model/recost.hpp"
 
@@ -26,16 +25,8 @@ constexpr Picoseconds not_played{-1};
 class LanePass {
  public:
   /// `spare`: arrays of times that earlier passes left, and where this one leaves its own.
-  LanePass(std::span<const Model* const> models, const RunControl& control, const Rows& rows, std::vector<LaneArray>& spare)
-      : models_{models}, model_{*models.front()}, control_{control}, rows_{rows}, spare_{spare} {
-    rates_.reserve(models.size());
-    timings_.reserve(models.size());
-    for (const Model* model : models) timings_.emplace_back(*model, rates_.emplace_back(*model));
-    std::vector<const std::uint32_t*> paths, nodes;
-    for (const Timings& timings : timings_) paths.push_back(timings.path_classes()), nodes.push_back(timings.speed_classes());
-    paths_ = JointClasses{model_.paths.size(), paths};
-    nodes_ = JointClasses{model_.nodes(), nodes};
-    place_links();
+  LanePass(std::span<const Model* const> models, const RunControl& control, std::span<TimesReader* const> readers, const Rows& rows, std::vector<LaneArray>& spare)
+      : models_{models}, model_{*models.front()}, control_{control}, readers_{readers}, rows_{rows}, timings_{models}, placed_{model_, rates(), rows}, spare_{spare} {
     for (std::size_t i = 0; i < rows_.rows.size(); ++i) {
       const std::uint32_t last = rows_.rows[i].last_use;
       if (last >= forgotten_after_.size()) forgotten_after_.resize(last + 1);
@@ -48,14 +39,15 @@ class LanePass {
 
   std::vector<std::optional<Timeline>> run() {
     std::vector<const LinkRates*> rates;
-    for (const LinkRates& each : rates_) rates.push_back(&each);
-    LaneCertificate links{std::move(rates), links_used_};
+    for (const LinkRates& each : timings_.rates()) rates.push_back(&each);
+    LaneCertificate links{rates, placed_.links};
     links_ = &links;
     const std::uint32_t all = (1U << models_.size()) - 1;
     for (std::size_t k = 1; k < models_.size(); ++k)
-      if (rates_[k].path_rows != rates_[0].path_rows) met_ |= 1U << k;  // other links are limited
+      if (rates[k]->path_rows != rates[0]->path_rows) met_ |= 1U << k;  // other links are limited
     play(all);
     if ((links.with_suspects() & ~met_) != 0 && !stopped_) {
+      readers_ = {};
       links.begin_collecting(std::max<std::size_t>(std::size_t{1} << 20, static_cast<std::size_t>(finished_)) / models_.size());
       play(all);
       for (std::size_t k = 0; k < models_.size(); ++k)
@@ -79,16 +71,13 @@ class LanePass {
     std::uint32_t row = 0;
     Lanes begin, end;  // of the first and the last flow
   };
-  struct OfTransfer {
-    Lanes delay, flow;
-  };
   /// What is asked of such a row when ends of works are found.
   struct RowBeside {
     std::uint32_t program;
     const Participants* who;
     const std::uint32_t* paths;
     const Lanes* sent;
-    std::vector<OfTransfer> times;  // by joint class of the path
+    std::vector<LaneTimings::OfTransfer> times;  // by class of the path
   };
 
   Timeline timeline_of(std::size_t k) {
@@ -103,7 +92,7 @@ class LanePass {
 
   /// From the start, until all lanes of `all` have met_.
   void play(std::uint32_t all) {
-    LaneMemory memory{models_, rates_};
+    LaneMemory memory{models_, timings_.rates()};
     memory_ = &memory;
     met_ |= memory.left_out();
     finished_ = 0;
@@ -120,6 +109,7 @@ class LanePass {
       }
     for (std::uint32_t i = 0; i < rows_.rows.size() && (all & ~met_) != 0 && !stopped_; ++i) {
       play_row(i);
+      tell_readers(i);
       for (const std::uint32_t row : forgotten_after_[i]) {
         known_[row].asked_for = false;
         recycle(known_[row]);
@@ -132,6 +122,7 @@ class LanePass {
 
   void play_row(std::uint32_t i) {
     const Row& row = rows_.rows[i];
+    if (!readers_.empty()) row_start_.resize(model_.deployment.programs[row.program].devices.size());
     const TaskCost& cost = model_.costs[row.program][row.task];
     const Participants& who = model_.deployment.who(row.program, row.task);
     const std::size_t nodes = model_.deployment.programs[row.program].devices.size();
@@ -175,12 +166,10 @@ class LanePass {
   void work(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who) {
     const auto& of_program = model_.deployment.programs[row.program];
     const std::size_t nodes = of_program.devices.size();
-    durations_.assign(nodes_.members.size(), {});
+    const LaneArray durations = timings_.work(row.program, row.task);
     std::array<const std::vector<Seconds>*, lane_count> shares{};
     bool any_shares = false;
     for (std::size_t k = 0; k < models_.size(); ++k) {
-      const Timings::OfWork* const times = timings_[k].of_work(models_[k]->costs[row.program][row.task]);
-      for (std::size_t c = 0; c < durations_.size(); ++c) durations_[c].set(k, static_cast<double>(times[nodes_.members[c][k]].whole()));
       if (models_[k]->core_shares.empty() || models_[k]->core_shares[row.program].behind[row.task].empty()) continue;
       shares[k] = &models_[k]->core_shares[row.program].behind[row.task];
       any_shares = true;
@@ -196,7 +185,7 @@ class LanePass {
       }
       const std::uint32_t node = of_program.devices[l];
       const Lanes start = cost.on_core ? max_of(own_[l], core_free_[node]) : own_[l];
-      Lanes end = start + durations_[nodes_.at(node)];
+      Lanes end = start + durations[timings_.node_class(node)];
       if (slowed) end_slowed(node, end);
       sent[l] = end;
       last_ = max_of(last_, end);
@@ -207,7 +196,7 @@ class LanePass {
         core_free_[node] = end;
         last_ = max_of(last_, end);
       }
-      record(activity++, start, sent[l]);
+      record(l, activity++, start, sent[l]);
     }
     finished_ += who.doers;
   }
@@ -217,8 +206,8 @@ class LanePass {
     const auto& of_program = model_.deployment.programs[row.program];
     memory_->begin_row();
     for (std::size_t k = 0; k < models_.size(); ++k) {
-      const TaskCost& cost = models_[k]->costs[row.program][row.task];
-      works_[k] = (memory_->may_slow() & ~met_) >> k & 1U && cost.memory_bytes > 0 ? timings_[k].of_work(cost) : nullptr;
+      const bool draws = ((memory_->may_slow() & ~met_) >> k & 1U) != 0 && models_[k]->costs[row.program][row.task].memory_bytes > 0;
+      works_[k] = draws ? timings_.phases(k, row.program, row.task) : nullptr;
     }
     if (std::all_of(works_.begin(), works_.end(), [](const auto* times) { return times == nullptr; })) return false;
     for (std::size_t l = 0; l < of_program.devices.size(); ++l) {
@@ -227,7 +216,7 @@ class LanePass {
       const Lanes start = max_of(own_[l], core_free_[node]);
       for (std::size_t k = 0; k < models_.size(); ++k) {
         if (works_[k] == nullptr) continue;
-        const Timings::OfWork& time = works_[k][nodes_.members[nodes_.at(node)][k]];
+        const Timings::OfWork& time = works_[k][timings_.class_in(k, node)];
         if (time.flow > 0) memory_->add(node, k, {model_.memory_paths[node], models_[k]->costs[row.program][row.task].memory_bytes, time.flow, start.whole(k) + time.launch});
       }
     }
@@ -237,9 +226,8 @@ class LanePass {
     for (const OnMemory& flows : on_memory_) {
       if (!any_overlap(flows.begin, flows.end, memory_->first(), memory_->last())) continue;
       const Row& other = rows_.rows[flows.row];
-      time_transfers(other);
       beside_.push_back({other.program, &model_.deployment.who(other.program, other.task), model_.routings[model_.costs[other.program][other.task].routing].data(),
-                         known_[flows.row].sent.data(), transfers_});
+                         known_[flows.row].sent.data(), timings_.transfer(other.program, other.task)});
     }
     return true;
   }
@@ -251,12 +239,12 @@ class LanePass {
       if (row.program != place.program) continue;
       const auto see = [&](std::uint32_t sender, bool leaves) {
         const std::uint32_t path = row.paths[sender];
-        const auto links = rates_.front().links_of(path);
+        const auto links = rates().links_of(path);
         if (links.empty() || (!leaves && links.size() == 1)) return;
         const PathLink& link = leaves ? links.front() : links.back();
         if (!memory_->is_memory(link.link)) return;
         const Lanes& end = row.sent[sender];
-        memory_->see(node, path, link.weight, end - row.times[paths_.at(path)].flow, end);
+        memory_->see(node, path, link.weight, end - row.times[timings_.path_class(path)].flow, end);
       };
       if (row.who->does(place.local)) see(place.local, true);
       if (row.who->receives(place.local)) see(model_.deployment.places[row.who->from[place.local]].local, false);
@@ -269,7 +257,7 @@ class LanePass {
     for (std::size_t k = 0; k < models_.size(); ++k) {
       if (works_[k] == nullptr) continue;
       if (const std::int64_t drawn = memory_->end(node, k); drawn > 0)
-        end.set(k, static_cast<double>(later(Picoseconds{drawn}, Picoseconds{works_[k][nodes_.members[nodes_.at(node)][k]].rest}).count()));
+        end.set(k, static_cast<double>(later(Picoseconds{drawn}, Picoseconds{works_[k][timings_.class_in(k, node)].rest}).count()));
     }
   }
 
@@ -285,34 +273,12 @@ class LanePass {
     });
   }
 
-  /// Fills transfers_, by joint class of the path.
-  void time_transfers(const Row& row) {
-    transfers_.assign(paths_.members.size(), {});
-    for (std::size_t k = 0; k < models_.size(); ++k) {
-      const Timings::OfTransfer* const times = timings_[k].of_transfer(models_[k]->costs[row.program][row.task]);
-      for (std::size_t c = 0; c < transfers_.size(); ++c) {
-        const Timings::OfTransfer& time = times[paths_.members[c][k]];
-        transfers_[c].delay.set(k, static_cast<double>(time.delay));
-        transfers_[c].flow.set(k, static_cast<double>(time.flow));
-      }
-    }
-  }
-
-  /// Fills durations_ with those of the sums at receivers, by joint class of the node.
-  void time_reductions(std::uint32_t program, std::uint32_t task) {
-    durations_.assign(nodes_.members.size(), {});
-    for (std::size_t k = 0; k < models_.size(); ++k) {
-      const std::int64_t* const times = timings_[k].of_reduction(models_[k]->costs[program][task]);
-      for (std::size_t c = 0; c < durations_.size(); ++c) durations_[c].set(k, static_cast<double>(times[nodes_.members[c][k]]));
-    }
-  }
-
   void transfer(std::uint32_t i, const Row& row, const TaskCost& cost, const Participants& who, const LaneArray& ready) {
     const auto& of_program = model_.deployment.programs[row.program];
     const std::size_t nodes = of_program.devices.size();
     const bool flows = cost.flow_bytes > 0, remembered = flows && (memory_->may_slow() & ~met_) != 0;
-    time_transfers(row);
-    time_reductions(row.program, row.task);
+    const auto times = timings_.transfer(row.program, row.task);
+    const LaneArray reductions = timings_.reduction(row.program, row.task);
     Known& known = known_[i];
     take(known.sent, nodes);
     take(known.received, nodes);
@@ -330,17 +296,17 @@ class LanePass {
       }
       const std::uint32_t there = places[receiver].local;
       const Lanes start = max_of(own_[l], ready[there]);
-      const OfTransfer& time = transfers_[paths_.at(paths[l])];
+      const LaneTimings::OfTransfer& time = times[timings_.path_class(paths[l])];
       const Lanes begin = start + time.delay, end = begin + time.flow;
       if (flows && time.flow[0] > 0) {
         cross(paths[l], begin, end);
         if (remembered) first = min_of(first, begin), last = max_of(last, end);
       }
       sent[l] = end;
-      const Lanes reduced = end + durations_[nodes_.at(receiver)];
+      const Lanes reduced = end + reductions[timings_.node_class(receiver)];
       received[there] = reduced;
       latest = max_of(latest, reduced);
-      record(activity++, start, end);
+      record(l, activity++, start, end);
     }
     last_ = latest;
     finished_ += who.doers;
@@ -355,7 +321,9 @@ class LanePass {
     const std::size_t nodes = of_program.devices.size();
     const std::vector<std::uint32_t>& paths = model_.routings[cost.routing];
     if (cost.flow_bytes > 0) met_ |= memory_->may_slow();  // nobody remembers its flows
-    time_transfers(row);
+    const auto times = timings_.transfer(row.program, row.task);
+    LaneArray reductions;
+    std::uint32_t receiving_row = no_device;
     LaneArray& sent = known_[i].sent;
     take(sent, nodes);
     std::uint32_t activity = of_program.first_activity[row.task];
@@ -366,69 +334,44 @@ class LanePass {
         continue;
       }
       const Deployment::Place& there = model_.deployment.places[receiver];
-      Known& receiving = known_[row_of(there.program, who.to_task[l])];
-      time_reductions(there.program, who.to_task[l]);
+      if (const std::uint32_t other = row_of(there.program, who.to_task[l]); other != receiving_row) {
+        receiving_row = other;
+        reductions = timings_.reduction(there.program, who.to_task[l]);
+      }
+      Known& receiving = known_[receiving_row];
       const Lanes start = max_of(own_[l], receiving.sent[there.local]);
-      const OfTransfer& time = transfers_[paths_.at(paths[l])];
+      const LaneTimings::OfTransfer& time = times[timings_.path_class(paths[l])];
       const Lanes begin = start + time.delay, end = begin + time.flow;
       if (time.flow[0] > 0) cross(paths[l], begin, end);
       sent[l] = end;
-      receiving.received[there.local] = end + durations_[nodes_.at(receiver)];
+      receiving.received[there.local] = end + reductions[timings_.node_class(receiver)];
       last_ = max_of(last_, receiving.received[there.local]);
-      record(activity++, start, end);
+      record(l, activity++, start, end);
     }
     finished_ += who.doers;
   }
 
   /// The flows of a path. Nearly all of them find their links free and no work that they could have slowed: that takes one branch for all lanes and links.
   [[gnu::always_inline]] void cross(std::uint32_t path, const Lanes& begin, const Lanes& end) {
-    const auto [first, last] = between_memories_[path];
+    const auto [first, last] = placed_.between_memories[path];
     TwoFlags early = memory_->early(begin);
-    for (std::uint32_t i = first; i < last; ++i) early |= links_->early(placed_[i].link, begin);
+    for (std::uint32_t i = first; i < last; ++i) early |= links_->early(placed_.on_path[i].link, begin);
     if (any(early) || links_->collecting()) cross_early(path, begin, end);
-    for (std::uint32_t i = first; i < last; ++i) links_->take(placed_[i].link, end);
+    for (std::uint32_t i = first; i < last; ++i) links_->take(placed_.on_path[i].link, end);
   }
 
   void cross_early(std::uint32_t path, Lanes begin, Lanes end) {
-    const std::vector<std::uint32_t>& rows = rates_.front().path_rows;
-    const auto [first, last] = between_memories_[path];
+    const std::vector<std::uint32_t>& rows = rates().path_rows;
+    const auto [first, last] = placed_.between_memories[path];
     for (std::uint32_t i = rows[path]; i < rows[path + 1]; ++i)
       if (i < first || i >= last)
-        memory_->cross_early(placed_[i].link, begin, end, met_);
-      else if (links_->collecting() || any(links_->early(placed_[i].link, begin)))
-        links_->cross_early(path, placed_[i], begin, end, met_);
+        memory_->cross_early(placed_.on_path[i].link, begin, end, met_);
+      else if (links_->collecting() || any(links_->early(placed_.on_path[i].link, begin)))
+        links_->cross_early(path, placed_.on_path[i], begin, end, met_);
   }
 
-  /// Numbers links in the order in which tasks use them, so that those of one row stand side by side.
-  void place_links() {
-    const LinkRates& rates = rates_.front();
-    const auto first_memory = static_cast<std::uint32_t>(model_.first_memory);
-    placed_ = rates.path_links;
-    std::vector<bool> seen(model_.routings.size(), false), placed(model_.paths.size(), false);
-    between_memories_.resize(model_.paths.size());
-    std::vector<std::uint32_t> place_of(rates.capacity.size(), no_device);
-    for (const Row& row : rows_.rows) {
-      const TaskCost& cost = model_.costs[row.program][row.task];
-      if (cost.kind != TaskCost::Kind::transfer || seen[cost.routing]) continue;
-      seen[cost.routing] = true;
-      for (const std::uint32_t path : model_.routings[cost.routing]) {
-        if (placed[path]) continue;
-        placed[path] = true;
-        auto& [first, last] = between_memories_[path];
-        first = rates.path_rows[path];
-        last = rates.path_rows[path + 1];
-        while (first < last && placed_[first].link >= first_memory) ++first;
-        while (first < last && placed_[last - 1].link >= first_memory) --last;
-        for (std::uint32_t i = first; i < last; ++i) {
-          std::uint32_t& place = place_of[placed_[i].link];
-          if (place == no_device) place = static_cast<std::uint32_t>(links_used_.size()), links_used_.push_back(placed_[i].link);
-          placed_[i].link = place;
-        }
-      }
-    }
-  }
-
-  void record(std::uint32_t activity, const Lanes& start, const Lanes& sent) {
+  void record(std::size_t local, std::uint32_t activity, const Lanes& start, const Lanes& sent) {
+    if (!readers_.empty()) row_start_[local] = start;
     if (!control_.record) return;
     for (std::size_t k = 0; k < models_.size(); ++k) {
       start_[k][activity] = Picoseconds{start.whole(k)};
@@ -436,6 +379,20 @@ class LanePass {
     }
   }
 
+  void tell_readers(std::uint32_t i) {
+    const Row& row = rows_.rows[i];
+    if (readers_.empty() || model_.deployment.who(row.program, row.task).doers == 0) return;
+    const LaneArray& sent = known_[i].sent;
+    starts_.resize(sent.size()), ends_.resize(sent.size());
+    for (std::size_t k = 0; k < models_.size(); ++k) {
+      if ((met_ >> k & 1U) != 0) continue;
+      for (std::size_t l = 0; l < sent.size(); ++l) starts_[l] = Picoseconds{row_start_[l].whole(k)}, ends_[l] = Picoseconds{sent[l].whole(k)};
+      readers_[k]->read(row.program, row.task, starts_, ends_);
+    }
+  }
+
+  /// Which links are limited, and what lies on which path, is the same in all lanes.
+  [[nodiscard]] const LinkRates& rates() const { return timings_.rates().front(); }
   static double on_clock(Seconds time) { return static_cast<double>(ceil_to_clock(time).count()); }
 
   std::uint32_t row_of(std::uint32_t program, std::uint32_t task) {
@@ -470,13 +427,10 @@ class LanePass {
   std::span<const Model* const> models_;
   const Model& model_;  // the first: what they share is read from it
   const RunControl& control_;
+  std::span<TimesReader* const> readers_;  // of each lane; empty: none, or all was told
   const Rows& rows_;
-  std::vector<LinkRates> rates_;  // per lane
-  std::vector<Timings> timings_;  // per lane
-  JointClasses paths_, nodes_;
-  std::vector<std::uint32_t> links_used_;  // by place
-  std::vector<PathLink> placed_;           // LinkRates::path_links, with the places of links that are no memories
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> between_memories_;  // per path, its entries there that are no memories: they begin and end it
+  LaneTimings timings_;
+  PlacedLinks placed_;
   LaneCertificate* links_ = nullptr;
   LaneMemory* memory_ = nullptr;
   std::uint32_t met_ = 0;  // lanes that are left to be played alone
@@ -485,8 +439,6 @@ class LanePass {
   std::vector<std::vector<std::uint32_t>> row_of_;           // [program][task]; made when a Send asks
   LaneArray own_, ready_;                                        // of the present row
   std::vector<const Lanes*> asked_;
-  std::vector<OfTransfer> transfers_;  // of the present row, by joint class of the path
-  LaneArray durations_;                    // of the present row, by joint class of the node
   std::array<const Timings::OfWork*, lane_count> works_{};  // of the present row, in lanes whose works transfers may slow
   std::vector<LaneArray>& spare_;
   LaneArray core_free_;  // per node
@@ -496,13 +448,16 @@ class LanePass {
   std::int64_t finished_ = 0;
   bool stopped_ = false;
   std::array<std::vector<Picoseconds>, lane_count> start_, sent_;
+  LaneArray row_start_;                    // of the present row, for readers
+  std::vector<Picoseconds> starts_, ends_;  // of one lane
 };
 
 }  // namespace
 
 }  // namespace max_plus
 
-std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* const> models, const RunControl& control, int threads) {
+std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* const> models, const RunControl& control, std::span<TimesReader* const> readers,
+                                                        int threads) {
   std::vector<std::optional<Timeline>> results(models.size());
   if (models.empty()) return results;
   for (const Model* model : models) assert(!model->folded() && differ_in_costs_only(*model, *models.front()));
@@ -515,7 +470,8 @@ std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* c
   std::vector<std::vector<max_plus::LaneArray>> spare(pool.threads());
   pool.for_each(blocks, [&](std::size_t block, std::size_t thread) {
     const std::size_t first = block * max_plus::lane_count, count = std::min(max_plus::lane_count, models.size() - first);
-    auto found = max_plus::LanePass{models.subspan(first, count), control, rows, spare[thread]}.run();
+    const auto reading = readers.empty() ? readers : readers.subspan(first, count);
+    auto found = max_plus::LanePass{models.subspan(first, count), control, reading, rows, spare[thread]}.run();
     std::move(found.begin(), found.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
   });
   return results;
