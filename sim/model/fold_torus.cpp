@@ -52,8 +52,8 @@ std::optional<Deployment> seen_from_anywhere(const Schedule& schedule) {
   const Program& program = schedule.programs.front();
   const std::vector<AxisView> dimensions = dimensions_of(schedule.mesh);
   Deployment deployment;
-  deployment.places = {{0, 0}};
-  auto& own = deployment.programs.emplace_back();
+  deployment.places.edit() = {{0, 0}};
+  auto& own = deployment.programs.edit().emplace_back();
   own.devices = {0};
   // Participants by the device that is reached, and by what shift: there are two ways to an antipode.
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> known;
@@ -80,7 +80,7 @@ std::optional<Deployment> seen_from_anywhere(const Schedule& schedule) {
       if (shift != nullptr) who.from = {absent ? no_device : 0}, who.receivers = absent ? 0 : 1;
       who.rank = {absent ? no_device : 0};
       who.doers = absent ? 0 : 1;
-      deployment.participants.push_back(std::move(who));
+      deployment.participants.edit().push_back(std::move(who));
     }
     own.participants.push_back(entry->second);
     own.first_activity.push_back(activities);
@@ -109,10 +109,10 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
   Model model = *std::move(costed);
 
   const auto devices = static_cast<std::uint32_t>(lowered.mesh.devices());
-  model.device_of = {DeviceId{0}};
-  model.devices_in = {devices};
-  model.node_of.assign(devices, 0);
-  for (Participants& who : model.deployment.participants)
+  model.device_of.edit() = {DeviceId{0}};
+  model.devices_in.edit() = {devices};
+  model.node_of.edit().assign(devices, 0);
+  for (Participants& who : model.deployment.participants.edit())
     if (who.to.front() != no_device) who.to.front() = 0;
 
   // A class per direction, and one of memories. By translation, each of its links is crossed by as many equivalent flows as one flow crosses links of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <tuple>
@@ -19,6 +20,12 @@ bool adds(const Op& op) {
   return false;
 }
 
+/// Whether a link, which is no memory, bounds what crosses it.
+bool limits(const Model& model, const PathLink& link) {
+  const ModelLink& of = model.links[link.link];
+  return !of.is_memory && !is_unlimited(of.bandwidth);
+}
+
 /// What the transfers at the ends of devices could draw at once. All that cross a link together get no more than its bandwidth, so any one link of
 /// each path gives a bound. Taken are the two limited links nearest to the device: an injection link may have more than one of the links behind it,
 /// and less than all of them.
@@ -32,7 +39,7 @@ class Ends {
     std::array<std::uint32_t, 2> nearest{no_device, no_device};
     std::size_t count = 0;
     for (const PathLink& link : links)
-      if (count < nearest.size() && !is_unlimited(model_.links[link.link].bandwidth)) nearest[count++] = link.link;
+      if (count < nearest.size() && limits(model_, link)) nearest[count++] = link.link;
     if (count == 0) return;
     Nearest& first = ends_[{end, nearest[0]}];
     first.times = std::max(first.times, times);
@@ -77,12 +84,62 @@ InSwitch role_of(const Op& op) {
   return shift == nullptr ? InSwitch::none : shift->in_switch;
 }
 
+/// Bytes per second that a work on some core may draw; nullopt: works beside cores draw, too.
+std::optional<double> drawn_by_works(const Model& model) {
+  double work = 0;
+  const double fastest = model.speed.empty() ? 1 : *std::max_element(model.speed.begin(), model.speed.end());
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      if (cost.memory_bytes == 0 || model.deployment.who(p, t).doers == 0) continue;
+      if (!cost.on_core) return std::nullopt;
+      work = std::max(work, fastest * cost.memory_bytes / (cost.work - cost.launch - cost.rest).count());
+    }
+  return work;
+}
+
+/// Whether a transfer adds where it arrives: of a Shift, or per sender.
+std::vector<bool> adding(const Model& model, std::uint32_t p, std::size_t t) {
+  const Participants& who = model.deployment.who(p, t);
+  if (who.to_task.empty()) return {adds(model.task(p, t).op)};
+  std::vector<bool> result(who.to.size());
+  for (std::size_t l = 0; l < result.size(); ++l) result[l] = who.does(l) && arrival_adds(model, p, t, l);
+  return result;
+}
+
+/// Bytes per second that transfers may draw of some memory, in passes; nullopt: no link limits one of them.
+std::optional<double> drawn_by_transfers(const Model& model) {
+  Ends ends{model};
+  std::set<std::pair<std::uint32_t, std::vector<bool>>> known;  // routings, and what adds
+  // A deployment on part of the devices stands for all of them: what leaves or reaches any of them counts for one.
+  const bool part = model.deployment.places.size() < model.device_of.size(), laid = !model.memory_paths.empty();
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      const Participants& who = model.deployment.who(p, t);
+      if (cost.kind != TaskCost::Kind::transfer || cost.flow_bytes == 0) continue;
+      if (!known.emplace(cost.routing, adding(model, p, t)).second) continue;
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        const Path& path = model.path(cost, l);
+        const auto links = model.links_of(path);
+        const bool limited = laid ? std::any_of(links.begin(), links.end(), [&](const PathLink& link) { return limits(model, link); }) : !is_unlimited(path.bottleneck);
+        if (!limited) return std::nullopt;
+        const std::uint32_t from = part ? 0 : model.deployment.programs[p].devices[l], to = part ? 0 : who.to[l];
+        const InSwitch role = role_of(model.task(p, t).op);
+        if (role != InSwitch::copy) ends.cross(2 * from, links, 1);
+        if (role != InSwitch::addend) ends.cross(2 * to + 1, std::views::reverse(links), arrival_adds(model, p, t, l) ? 2 : 1);
+      }
+    }
+  return ends.most();
+}
+
 class MemorySharer {
  public:
   explicit MemorySharer(Model& model) : model_{model}, chip_{model.machine->chip}, unit_{memory_unit(chip_)} {}
 
   void run() {
-    if (!chip_.memory_shared || is_unlimited(chip_.hbm_bandwidth) || !may_be_short()) return;
+    if (!memory_may_be_short(model_)) return;
     const auto devices = static_cast<std::uint32_t>(model_.schedule->mesh.devices());
     for (std::uint32_t d = 0; d < devices; ++d)
       model_.links.push_back({static_cast<double>(unit_) * chip_.hbm_bandwidth, LinkId{model_.first_memory + static_cast<int>(d)}, 1, true});
@@ -91,7 +148,7 @@ class MemorySharer {
       model_.memory_paths.push_back(static_cast<std::uint32_t>(model_.paths.size()));
       Path path;
       path.first = static_cast<std::uint32_t>(model_.path_links.size());
-      model_.path_links.push_back({memory_of(static_cast<std::uint32_t>(device.value)), static_cast<std::uint32_t>(unit_)});
+      model_.path_links.edit().push_back({memory_of(static_cast<std::uint32_t>(device.value)), static_cast<std::uint32_t>(unit_)});
       path.last = path.first + 1;
       path.bottleneck = chip_.hbm_bandwidth;
       model_.paths.push_back(path);
@@ -100,59 +157,6 @@ class MemorySharer {
 
  private:
   [[nodiscard]] std::uint32_t memory_of(std::uint32_t device) const { return static_cast<std::uint32_t>(model_.first_memory) + device; }
-
-  template <class Visit>
-  void each_transfer(Visit visit) const {
-    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
-      for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
-        if (model_.costs[p][t].kind == TaskCost::Kind::transfer) visit(p, t, model_.deployment.who(p, t));
-  }
-
-  /// Whether a transfer adds where it arrives: of a Shift, or per sender.
-  [[nodiscard]] std::vector<bool> adding(std::uint32_t p, std::size_t t, const Participants& who) const {
-    if (who.to_task.empty()) return {adds(model_.task(p, t).op)};
-    std::vector<bool> result(who.to.size());
-    for (std::size_t l = 0; l < result.size(); ++l) result[l] = who.does(l) && arrival_adds(model_, p, t, l);
-    return result;
-  }
-
-  /// Not sharp: it adds up what the works and links of a device could draw at once. (DES looks again at every moment.)
-  [[nodiscard]] bool may_be_short() const {
-    if (model_.costs.empty()) return false;
-    double work = 0;  // the most that a work on the core draws
-    const double fastest = model_.speed.empty() ? 1 : *std::max_element(model_.speed.begin(), model_.speed.end());
-    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
-      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
-        const TaskCost& cost = model_.costs[p][t];
-        if (cost.memory_bytes == 0 || model_.deployment.who(p, t).doers == 0) continue;
-        if (!cost.on_core) return true;
-        work = std::max(work, fastest * cost.memory_bytes / (cost.work - cost.launch - cost.rest).count());
-      }
-    Ends ends{model_};
-    std::set<std::pair<std::uint32_t, std::vector<bool>>> known;  // routings, and what adds
-    // A deployment on part of the devices stands for all of them: what leaves or reaches any of them counts for one.
-    const bool part = model_.deployment.places.size() < model_.device_of.size();
-    bool endless = false;
-    each_transfer([&](std::uint32_t p, std::size_t t, const Participants& who) {
-      const TaskCost& cost = model_.costs[p][t];
-      if (endless || cost.flow_bytes == 0 || !known.emplace(cost.routing, adding(p, t, who)).second) return;
-      for (std::size_t l = 0; l < who.to.size(); ++l) {
-        if (!who.does(l)) continue;
-        const Path& path = model_.path(cost, l);
-        if (is_unlimited(path.bottleneck)) {
-          endless = true;
-          continue;
-        }
-        const std::uint32_t from = part ? 0 : model_.deployment.programs[p].devices[l], to = part ? 0 : who.to[l];
-        const InSwitch role = role_of(model_.task(p, t).op);
-        if (role != InSwitch::copy) ends.cross(2 * from, model_.links_of(path), 1);
-        if (role != InSwitch::addend) ends.cross(2 * to + 1, std::views::reverse(model_.links_of(path)), arrival_adds(model_, p, t, l) ? 2 : 1);
-      }
-    });
-    if (endless) return chip_.transfer_memory_passes > 0;
-    const double most = ends.most() * chip_.transfer_memory_passes;
-    return work + most > chip_.hbm_bandwidth.count();
-  }
 
   /// Replaces every routing by one whose paths begin and end in memories.
   void lay_paths() {
@@ -163,7 +167,7 @@ class MemorySharer {
         TaskCost& cost = model_.costs[p][t];
         if (cost.kind != TaskCost::Kind::transfer) continue;
         const Participants& who = model_.deployment.who(p, t);
-        const std::vector<bool> at_arrival = adding(p, t, who);
+        const std::vector<bool> at_arrival = adding(model_, p, t);
         const auto [entry, is_new] = routings.try_emplace({cost.routing, at_arrival}, static_cast<std::uint32_t>(laid.size()));
         if (is_new) {
           auto& paths = laid.emplace_back(who.to.size(), 0);
@@ -186,9 +190,9 @@ class MemorySharer {
     Path path = model_.paths[bare];
     const std::uint32_t first = path.first, last = path.last;
     path.first = static_cast<std::uint32_t>(model_.path_links.size());
-    if (leaving > 0) model_.path_links.push_back({memory_of(from), leaving});
-    for (std::uint32_t i = first; i < last; ++i) model_.path_links.push_back(PathLink{model_.path_links[i]});
-    if (arriving > 0) model_.path_links.push_back({memory_of(to), arriving});
+    if (leaving > 0) model_.path_links.edit().push_back({memory_of(from), leaving});
+    for (std::uint32_t i = first; i < last; ++i) model_.path_links.edit().push_back(PathLink{model_.path_links[i]});
+    if (arriving > 0) model_.path_links.edit().push_back({memory_of(to), arriving});
     path.last = static_cast<std::uint32_t>(model_.path_links.size());
     if (leaving + arriving > 0)
       path.bottleneck = std::min(path.bottleneck, static_cast<double>(unit_) / std::max(leaving, arriving) * chip_.hbm_bandwidth);
@@ -208,6 +212,16 @@ bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, s
   const Participants& who = model.deployment.who(program, task);
   if (who.to_task.empty()) return adds(model.task(program, task).op);
   return adds(model.task(model.deployment.places[who.to[local]].program, who.to_task[local]).op);
+}
+
+bool memory_may_be_short(const Model& model) {
+  const Chip& chip = model.machine->chip;
+  if (!chip.memory_shared || is_unlimited(chip.hbm_bandwidth) || model.costs.empty()) return false;
+  const auto works = drawn_by_works(model);
+  if (!works) return true;
+  const auto transfers = drawn_by_transfers(model);
+  if (!transfers) return chip.transfer_memory_passes > 0;
+  return *works + *transfers * chip.transfer_memory_passes > chip.hbm_bandwidth.count();
 }
 
 void share_memory(Model& model) { MemorySharer{model}.run(); }

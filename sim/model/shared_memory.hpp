@@ -12,6 +12,10 @@ namespace podsim {
 ///   cost    O(tasks + distinct participants * devices)
 void share_memory(Model& model);
 
+/// Whether share_memory() would change the model, judged without the memories that it may have already. Not sharp: it adds up what the works and links
+/// of a device could draw at once. (Engines look again at every moment.)
+bool memory_may_be_short(const Model& model);
+
 /// Whether the arrival of what a local node sends by a task adds to what is there: it then also reads the receiver's memory.
 bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, std::size_t local);
 

@@ -106,8 +106,8 @@ class Deployer {
   bool idle(std::size_t device) const { return result_.deployment.places[device].program == no_device; }
 
   void lay_out() {
-    deployment().places.resize(devices_);
-    deployment().programs.resize(schedule_.programs.size());
+    deployment().places.edit().resize(devices_);
+    deployment().programs.edit().resize(schedule_.programs.size());
     coordinates_.reserve(devices_);
     axis_coordinates_.resize(schedule_.mesh.axes().size());
     for (std::size_t d = 0; d < devices_; ++d) {
@@ -115,13 +115,13 @@ class Deployer {
       for (std::size_t a = 0; a < axis_coordinates_.size(); ++a) axis_coordinates_[a].push_back(coordinates_.back()[a]);
     }
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
-      auto& devices = deployment().programs[p].devices;
+      auto& devices = deployment().programs.edit()[p].devices;
       for (const DeviceSet::Interval& interval : schedule_.programs[p].devices.intervals)
         for (int d = interval.first; d < interval.last; ++d) {
-          deployment().places[static_cast<std::size_t>(d)] = {p, static_cast<std::uint32_t>(devices.size())};
+          deployment().places.edit()[static_cast<std::size_t>(d)] = {p, static_cast<std::uint32_t>(devices.size())};
           devices.push_back(static_cast<std::uint32_t>(d));
         }
-      deployment().programs[p].participants.resize(schedule_.programs[p].tasks.size());
+      deployment().programs.edit()[p].participants.resize(schedule_.programs[p].tasks.size());
     }
   }
 
@@ -260,8 +260,8 @@ class Deployer {
     for (std::size_t l = 0; l < table.to.size(); ++l)
       if (table.to[l] != no_device) table.rank[l] = table.doers++;
     for (const std::uint32_t sender : table.from) table.receivers += sender != no_device ? 1 : 0;
-    deployment().programs[p].participants[task] = static_cast<std::uint32_t>(deployment().participants.size());
-    deployment().participants.push_back(std::move(table));
+    deployment().programs.edit()[p].participants[task] = static_cast<std::uint32_t>(deployment().participants.size());
+    deployment().participants.edit().push_back(std::move(table));
     return deployment().participants.back();
   }
 
@@ -355,7 +355,7 @@ class Deployer {
   const Participants* find(const Key& key, std::uint32_t p, TaskId t) {
     const auto [entry, is_new] = known_.try_emplace(key, static_cast<std::uint32_t>(deployment().participants.size()));
     if (is_new) return nullptr;
-    deployment().programs[p].participants[t.index()] = entry->second;
+    deployment().programs.edit()[p].participants[t.index()] = entry->second;
     return &deployment().participants[entry->second];
   }
 
@@ -372,7 +372,7 @@ class Deployer {
                 name(receiver), name(sender), channel);
         // A half without a partner never ends; what could be matched is deployed.
         const auto& place = deployment().places[receiver];
-        Participants& table = deployment().participants[deployment().programs[place.program].participants[receives.tasks[k].index()]];
+        Participants& table = deployment().participants.edit()[deployment().programs[place.program].participants[receives.tasks[k].index()]];
         table.from[place.local] = no_device;
         --table.receivers;
       }
@@ -381,7 +381,7 @@ class Deployer {
 
   void count_activities() {
     std::uint64_t next = 0;
-    for (auto& program : deployment().programs) {
+    for (auto& program : deployment().programs.edit()) {
       for (const std::uint32_t participants : program.participants) {
         program.first_activity.push_back(static_cast<std::uint32_t>(next));
         next += deployment().participants[participants].doers;
