@@ -199,6 +199,13 @@ Expected<System> with_machine(System changed, Machine machine) {
   return changed;
 }
 
+bool differ_in_machine_only(const System& one, const System& other) {
+  const TopologySpec &a = one.joined_by, &b = other.joined_by;
+  return one.slice == other.slice && one.wrap == other.wrap && a.kind == b.kind && a.leaf == b.leaf && a.oversubscription == b.oversubscription && a.network == b.network &&
+         one.slices == other.slices && one.faults.broken == other.faults.broken && one.faults.slow_cables == other.faults.slow_cables && one.mesh == other.mesh &&
+         one.placement.chip_of == other.placement.chip_of && one.placement.core_of == other.placement.core_of;
+}
+
 Expected<System> with_faults(const System& system, Faults faults) {
   auto slice = damaged(system.whole_slice, faults.broken, faults.slow_cables);
   if (!slice) return slice.error();

@@ -90,6 +90,9 @@ Expected<System> make_system(const SystemSpec& spec);
 
 /// The same system on a machine with other values. Errors: those of build_topology().
 Expected<System> with_machine(System system, Machine machine);
+/// Whether both are the same slice, interconnect, faults and mesh of machines that may have other values: with_machine() takes one to the other. Not sharp
+/// for networks from files.
+bool differ_in_machine_only(const System& one, const System& other);
 /// The same system with these faults instead of its own. Errors: a cable that does not exist.
 Expected<System> with_faults(const System& system, Faults faults);
 /// The same devices on one axis of this name, row-major. Errors: none for a row-major mesh or one on listed devices.

@@ -31,7 +31,7 @@ struct Result {
   std::optional<double> mfu;
   double link_bytes = 0;
   std::int64_t peak_memory_bytes = 0, tasks = 0, events = 0;
-  std::string pass;  // of des: max-plus, without events, or events; empty for other engines
+  std::string pass;  // of des: max-plus, without events, mixed, or events; empty for other engines
   double wall_s = 0, build_s = 0;
   RunTrust trust;
   friend bool operator==(const Result&, const Result&) = default;

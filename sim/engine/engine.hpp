@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
@@ -38,7 +40,14 @@ struct EngineEntry {
   bool folds = false;  // simulates folded models; other engines need one node per device (an assert)
   /// Errors: the schedule deadlocks (the message names the tasks that wait for each other), or ends beyond the clock.
   Expected<Timeline> (*run)(const Model&, const RunControl&);
+  /// The same for models that recost() made from one another, all at once, by several threads. Of each what run() gives, or nullopt where that must find it.
+  /// `readers`: one per model, as RunControl::reader; or none. Null: the engine gains nothing by that.
+  std::vector<std::optional<Timeline>> (*run_together)(std::span<const Model* const>, const RunControl&, std::span<TimesReader* const> readers,
+                                                       int threads) = nullptr;
 };
+
+/// The timeline of each model, as entry.run() gives it: together where the engine can, the others alone, `threads` at a time.
+std::vector<Expected<Timeline>> run_variants(const EngineEntry& entry, std::span<const Model* const> models, const RunControl& control, int threads);
 
 /// sim/engine/table builds the table and callers pass it as an argument. There is no static self-registration: static libraries would drop it.
 using EngineTable = std::span<const EngineEntry>;

@@ -22,7 +22,7 @@ Model net(const std::vector<double>& bandwidths, const std::vector<Route>& route
   for (const Route& route : routes) {
     Path path;
     path.first = static_cast<std::uint32_t>(model.path_links.size());
-    model.path_links.insert(model.path_links.end(), route.begin(), route.end());
+    model.path_links.edit().insert(model.path_links.end(), route.begin(), route.end());
     path.last = static_cast<std::uint32_t>(model.path_links.size());
     model.paths.push_back(path);
   }

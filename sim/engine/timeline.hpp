@@ -48,7 +48,7 @@ class Timeline {
 
   Picoseconds makespan;        // the last end of an activity or of a core share
   std::int64_t events = 0;    // of the engine's own loop; not compared between engines
-  std::string_view pass;      // of des, how it was computed: max-plus or events
+  std::string_view pass;      // of des, how it was computed: max-plus, mixed (flows that meet apart) or events
   std::int64_t finished = 0;  // activities
   bool interrupted = false;   // cancelled, or past its limit: times of unfinished activities are meaningless, the makespan is the time reached
 

@@ -396,10 +396,10 @@ Model Folding::quotient() const {
   result.schedule = model_.schedule;
   result.machine = model_.machine;
   result.calls = model_.calls;
-  for (const std::uint32_t node : model_.node_of) result.node_of.push_back(devices_.class_of[node]);
+  for (const std::uint32_t node : model_.node_of) result.node_of.edit().push_back(devices_.class_of[node]);
   for (const std::uint32_t node : devices_.lowest) {
-    result.device_of.push_back(model_.device_of[node]);
-    result.devices_in.push_back(model_.devices_in[node] * devices_.size[result.devices_in.size()]);
+    result.device_of.edit().push_back(model_.device_of[node]);
+    result.devices_in.edit().push_back(model_.devices_in[node] * devices_.size[result.devices_in.size()]);
     if (!model_.speed.empty()) result.speed.push_back(model_.speed[node]);
   }
   const Locals locals = place_nodes(result.deployment);
@@ -409,13 +409,13 @@ Model Folding::quotient() const {
 }
 
 Folding::Locals Folding::place_nodes(Deployment& deployment) const {
-  deployment.programs.resize(deployment_.programs.size());
+  deployment.programs.edit().resize(deployment_.programs.size());
   Locals locals(deployment_.programs.size());
   for (std::uint32_t node = 0; node < devices_.lowest.size(); ++node) {
     const auto& [p, local] = deployment_.places[devices_.lowest[node]];
-    deployment.places.push_back({p, p == no_device ? 0 : static_cast<std::uint32_t>(locals[p].size())});
+    deployment.places.edit().push_back({p, p == no_device ? 0 : static_cast<std::uint32_t>(locals[p].size())});
     if (p == no_device) continue;
-    deployment.programs[p].devices.push_back(node);
+    deployment.programs.edit()[p].devices.push_back(node);
     locals[p].push_back(local);
   }
   return locals;
@@ -434,13 +434,13 @@ void Folding::fold_participants(const Locals& locals, Deployment& deployment) co
       if (!all.from_task.empty()) who.from_task.push_back(all.from_task[l]);
     }
   };
-  deployment.participants.resize(deployment_.participants.size());
+  deployment.participants.edit().resize(deployment_.participants.size());
   std::uint32_t activities = 0;
   for (std::uint32_t p = 0; p < deployment_.programs.size(); ++p) {
-    auto& program = deployment.programs[p];
+    auto& program = deployment.programs.edit()[p];
     program.participants = deployment_.programs[p].participants;
     for (const std::uint32_t id : program.participants) {
-      Participants& who = deployment.participants[id];
+      Participants& who = deployment.participants.edit()[id];
       if (who.to.empty() && who.from.empty()) fold_one(deployment_.participants[id], locals[p], who);
       program.first_activity.push_back(activities);
       activities += who.doers;
@@ -473,7 +473,7 @@ std::vector<std::uint32_t> Folding::fold_paths(Model& result) const {
       std::uint32_t weight = 0;
       for (const std::uint32_t f : on_link_.of(lowest))
         if (flows_classes_.class_of[f] == c) weight += weight_on(flows_[f], used_[lowest]);
-      result.path_links.push_back({link_class, weight});
+      result.path_links.edit().push_back({link_class, weight});
     }
     path.last = static_cast<std::uint32_t>(result.path_links.size());
     path_of_class.push_back(static_cast<std::uint32_t>(result.paths.size()));
@@ -490,13 +490,13 @@ std::vector<std::uint32_t> Folding::fold_paths(Model& result) const {
 
 void Folding::fold_costs(const Locals& locals, const std::vector<std::uint32_t>& path_of_class, Model& result) const {
   result.costs = model_.costs;
-  result.routings.resize(model_.routings.size());
+  result.routings.edit().resize(model_.routings.size());
   for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
     for (const TaskCost& cost : model_.costs[p]) {
       if (cost.kind == TaskCost::Kind::transfer && result.routings[cost.routing].empty())
         for (const std::uint32_t l : locals[p]) {
           const std::uint32_t flow = flow_at_[cost.routing][l];
-          result.routings[cost.routing].push_back(flow == no_device ? 0 : path_of_class[flows_classes_.class_of[flow]]);
+          result.routings.edit()[cost.routing].push_back(flow == no_device ? 0 : path_of_class[flows_classes_.class_of[flow]]);
         }
     }
   fold_shares(locals, result);

@@ -45,9 +45,9 @@ class OrbitDeployer {
   /// `most` activities.
   std::optional<Deployment> run(double most) {
     most = std::min(most, static_cast<double>(no_device - 1));
-    auto& own = deployment_.programs.emplace_back();
+    auto& own = deployment_.programs.edit().emplace_back();
     for (std::uint32_t node = 0; node < orbits_.lowest.size(); ++node) {
-      deployment_.places.push_back({0, node});
+      deployment_.places.edit().push_back({0, node});
       own.devices.push_back(node);
     }
     std::uint32_t activities = 0;
@@ -92,7 +92,7 @@ class OrbitDeployer {
       who.to[node] = to;
       who.rank[node] = who.doers++;
     }
-    deployment_.participants.push_back(std::move(who));
+    deployment_.participants.edit().push_back(std::move(who));
     orbits_.reached.push_back(std::move(reached));
     return true;
   }

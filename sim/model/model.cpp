@@ -35,12 +35,15 @@ class ModelBuilder {
     model_.machine = &machine_;
     model_.deployment = std::move(deployment);
     if (orbits_ != nullptr) {
-      model_.device_of = orbits_->lowest;
-      model_.node_of = orbits_->node_of;
+      model_.device_of.edit() = orbits_->lowest;
+      model_.node_of.edit() = orbits_->node_of;
     } else {
-      for (int d = 0; d < schedule_.mesh.devices(); ++d) model_.device_of.push_back(DeviceId{d}), model_.node_of.push_back(static_cast<std::uint32_t>(d));
+      for (int d = 0; d < schedule_.mesh.devices(); ++d) {
+        model_.device_of.edit().push_back(DeviceId{d});
+        model_.node_of.edit().push_back(static_cast<std::uint32_t>(d));
+      }
     }
-    model_.devices_in.assign(model_.nodes(), orbits_ == nullptr ? 1 : orbits_->translations.size());
+    model_.devices_in.edit().assign(model_.nodes(), orbits_ == nullptr ? 1 : orbits_->translations.size());
     model_.speed = placement_.speed;
     model_.first_memory = topology_.link_slots();
     for (int link = 0; link < topology_.link_slots(); ++link) model_.links.push_back({topology_.link(LinkId{link}).bandwidth, LinkId{link}, 1});
@@ -69,10 +72,9 @@ class ModelBuilder {
       }
     }
     take_paths();
-    if (!model_.speed.empty()) slowest_ = *std::min_element(model_.speed.begin(), model_.speed.end());
     share_memory(model_, orbits_);
     model_.core_shares = core_shares_of(model_);
-    if (auto ok = check_durations(); !ok) return ok.error();
+    if (auto ok = check_durations(model_, stop_); !ok) return ok.error();
     return std::move(model_);
   }
 
@@ -105,7 +107,7 @@ class ModelBuilder {
       paths[l] = *found;
     }
     const auto routing = static_cast<std::uint32_t>(model_.routings.size());
-    model_.routings.push_back(std::move(paths));
+    model_.routings.edit().push_back(std::move(paths));
     known.emplace_back(&order, routing);
     return routing;
   }
@@ -128,48 +130,17 @@ class ModelBuilder {
   }
 
   void take_paths() {
+    std::vector<PathLink>& path_links = model_.path_links.edit();
     for (const RouteTable::Route& route : routes_.routes()) {
       Path path;
-      path.first = static_cast<std::uint32_t>(model_.path_links.size());
-      for (std::size_t i = route.first; i < route.last; ++i) model_.path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
-      path.last = static_cast<std::uint32_t>(model_.path_links.size());
+      path.first = static_cast<std::uint32_t>(path_links.size());
+      for (std::size_t i = route.first; i < route.last; ++i) path_links.push_back({static_cast<std::uint32_t>(routes_.links()[i].value), 1});
+      path.last = static_cast<std::uint32_t>(path_links.size());
       path.hops = static_cast<std::uint32_t>(route.hops);
       path.latency = route.latency;
       path.bottleneck = route.bottleneck;
-      worst_.latency = std::max(worst_.latency, path.latency);
-      worst_.bottleneck = std::min(worst_.bottleneck, path.bottleneck);
       model_.paths.push_back(path);
     }
-  }
-
-  /// Checks that every duration fits the clock, so that engines can round it.
-  Status check_durations() const {
-    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
-      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
-        const TaskCost& cost = model_.costs[p][t];
-        const Participants& who = deployment().who(p, t);
-        if (stop_.requested()) return cancelled_work();
-        const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && model_.speed.empty();
-        if (who.doers == 0 || (cost.kind == TaskCost::Kind::transfer && surely_fits(cost, who))) continue;
-        for (std::size_t l = 0; l < who.to.size(); ++l) {
-          if (!who.does(l)) continue;
-          if (const Seconds duration = uncontended(model_, p, t, l); !fits_clock(duration)) return too_long(p, t, l, duration);
-          if (the_same_everywhere) break;
-        }
-      }
-    return success();
-  }
-
-  /// Judged by the worst path and this task's own reduction on the slowest node; a Send's receivers are looked at one by one.
-  bool surely_fits(const TaskCost& cost, const Participants& who) const {
-    return who.to_task.empty() && fits_clock(cost.delay + worst_.latency + Seconds{cost.flow_bytes / worst_.bottleneck.count()} + cost.reduction / slowest_);
-  }
-
-  Diagnostic too_long(std::uint32_t p, std::size_t t, std::size_t local, Seconds duration) const {
-    const DeviceId device = model_.device_of[deployment().programs[p].devices[local]];
-    return {location_of(schedule_.programs[p].tasks[t].written_at),
-            fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days",
-                        task_name(schedule_.programs[p], TaskId{t}), device.value, schedule_.mesh.name(device), to_text(duration))};
   }
 
   const Schedule& schedule_;
@@ -181,10 +152,16 @@ class ModelBuilder {
   RouteTable routes_;
   /// By participants and what the switch does: (order, routing).
   std::map<std::pair<std::uint32_t, InSwitch>, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;
-  Path worst_;  // the longest latency and the least bottleneck of any
-  double slowest_ = 1;  // of the nodes' speeds
   Model model_;
 };
+
+Diagnostic too_long(const Model& model, std::uint32_t p, std::size_t t, std::size_t local, Seconds duration) {
+  const DeviceId device{static_cast<int>(model.deployment.programs[p].devices[local])};
+  const Program& program = model.schedule->programs[p];
+  return {location_of(program.tasks[t].written_at),
+          fmt::format("task {} on device {} ({}) takes {}; expected less than 2000000 s, as the clock goes to 106 days", task_name(program, TaskId{t}), device.value,
+                      model.schedule->mesh.name(device), to_text(duration))};
+}
 
 }  // namespace
 
@@ -201,6 +178,31 @@ Seconds uncontended(const Model& model, std::uint32_t program, std::size_t task,
 }
 
 Seconds unshared(const TaskCost& cost, const Path& path) { return cost.delay + path.latency + Seconds{cost.flow_bytes / path.bottleneck.count()}; }
+
+Status check_durations(const Model& model, Cancellation stop) {
+  Path worst;  // the longest latency and the least bottleneck of any
+  for (const Path& path : model.paths) {
+    worst.latency = std::max(worst.latency, path.latency);
+    worst.bottleneck = std::min(worst.bottleneck, path.bottleneck);
+  }
+  const double slowest = model.speed.empty() ? 1 : *std::min_element(model.speed.begin(), model.speed.end());
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      const Participants& who = model.deployment.who(p, t);
+      if (stop.requested()) return cancelled_work();
+      // A Send's receivers are looked at one by one.
+      const bool surely_fits = cost.kind == TaskCost::Kind::transfer && who.to_task.empty() && fits_clock(unshared(cost, worst) + cost.reduction / slowest);
+      const bool the_same_everywhere = cost.kind == TaskCost::Kind::work && model.speed.empty();
+      if (who.doers == 0 || surely_fits) continue;
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        if (const Seconds duration = uncontended(model, p, t, l); !fits_clock(duration)) return too_long(model, p, t, l, duration);
+        if (the_same_everywhere) break;
+      }
+    }
+  return success();
+}
 
 Expected<Model> make_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement, Cancellation stop,
                            std::shared_ptr<const PlayedCalls> calls) {

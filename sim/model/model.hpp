@@ -70,20 +70,21 @@ struct ModelLink {
   bool is_memory = false;
 };
 
+/// Copies share what routes and deployment are made of. recost() (recost.hpp) makes models that share it from one another.
 struct Model {
   const Schedule* schedule = nullptr;  // schedule and machine must outlive the model
   const Machine* machine = nullptr;
 
   Deployment deployment;                             // of a folded model: its devices are the nodes
-  std::vector<DeviceId> device_of;                   // per node: the device, or the lowest of its class
-  std::vector<std::uint32_t> devices_in;             // per node
-  std::vector<std::uint32_t> node_of;                // per device
+  SharedVector<DeviceId> device_of;                  // per node: the device, or the lowest of its class
+  SharedVector<std::uint32_t> devices_in;            // per node
+  SharedVector<std::uint32_t> node_of;               // per device
   std::vector<double> speed;                         // per node, of cores and reductions; empty: 1
   std::vector<std::vector<TaskCost>> costs;          // [program][task]
   std::vector<CoreShares> core_shares;               // per program; empty: no operation of this schedule has a share
-  std::vector<std::vector<std::uint32_t>> routings;  // per node of the program: the path of its transfer
+  SharedVector<std::vector<std::uint32_t>> routings; // per node of the program: the path of its transfer
   std::vector<Path> paths;
-  std::vector<PathLink> path_links;
+  SharedVector<PathLink> path_links;
   std::vector<ModelLink> links;             // unfolded: by link id, then the memories by device
   std::vector<std::uint32_t> memory_paths;  // per node: the path of its works' bytes; empty: memory is not shared, or is never short
   std::shared_ptr<const PlayedCalls> calls;  // of a schedule with calls
@@ -127,6 +128,9 @@ Seconds unshared(const TaskCost& cost, const Path& path);
 
 /// The uncontended duration of the activity of a task on a local node: work, or a transfer that it sends, with its reduction.
 Seconds uncontended(const Model& model, std::uint32_t program, std::size_t task, std::size_t local);
+
+/// Errors: a duration does not fit the clock, so that engines could not round it; cancelled work.
+Status check_durations(const Model& model, Cancellation stop = {});
 
 /// One node per device. Errors: the schedule does not deploy (its first problem), a placement of another size, chips that are not connected, a
 /// duration that does not fit the clock; cancelled work.

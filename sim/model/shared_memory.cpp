@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <ranges>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,12 @@ bool adds(const Op& op) {
   if (const auto* shift = std::get_if<Shift>(&op)) return shift->combine == Combine::add;
   if (const auto* receive = std::get_if<Recv>(&op)) return receive->combine == Combine::add;
   return false;
+}
+
+/// Whether a link, which is no memory, bounds what crosses it.
+bool limits(const Model& model, const PathLink& link) {
+  const ModelLink& of = model.links[link.link];
+  return !of.is_memory && !is_unlimited(of.bandwidth);
 }
 
 /// What the transfers at the ends of devices could draw at once. All that cross a link together get no more than its bandwidth, so any one link of
@@ -30,7 +38,7 @@ class Ends {
     std::array<std::uint32_t, 2> nearest{no_device, no_device};
     std::size_t count = 0;
     for (const PathLink& link : links)
-      if (count < nearest.size() && !is_unlimited(model_.links[link.link].bandwidth)) nearest[count++] = link.link;
+      if (count < nearest.size() && limits(model_, link)) nearest[count++] = link.link;
     if (count == 0) return;
     Nearest& first = ends_[{end, nearest[0]}];
     first.times = std::max(first.times, times);
@@ -75,6 +83,62 @@ InSwitch role_of(const Op& op) {
   return shift == nullptr ? InSwitch::none : shift->in_switch;
 }
 
+/// Bytes per second that a work on some core may draw; nullopt: works beside cores draw, too.
+std::optional<double> drawn_by_works(const Model& model) {
+  double work = 0;
+  const double fastest = model.speed.empty() ? 1 : *std::max_element(model.speed.begin(), model.speed.end());
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      if (cost.memory_bytes == 0 || model.deployment.who(p, t).doers == 0) continue;
+      if (!cost.on_core) return std::nullopt;
+      work = std::max(work, fastest * cost.memory_bytes / (cost.work - cost.launch - cost.rest).count());
+    }
+  return work;
+}
+
+/// Whether a transfer adds where it arrives: of a Shift, or per sender.
+std::vector<bool> adding(const Model& model, std::uint32_t p, std::size_t t) {
+  const Participants& who = model.deployment.who(p, t);
+  if (who.to_task.empty()) return {adds(model.task(p, t).op)};
+  std::vector<bool> result(who.to.size());
+  for (std::size_t l = 0; l < result.size(); ++l) result[l] = who.does(l) && arrival_adds(model, p, t, l);
+  return result;
+}
+
+/// Bytes per second that transfers may draw of some memory, in passes; nullopt: no link limits one of them.
+std::optional<double> drawn_by_transfers(const Model& model, const Orbits* orbits) {
+  Ends ends{model};
+  std::set<std::pair<std::uint32_t, std::vector<bool>>> known;  // routings, and what adds
+  const bool laid = !model.memory_paths.empty();
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      const Participants& who = model.deployment.who(p, t);
+      if (cost.kind != TaskCost::Kind::transfer || cost.flow_bytes == 0) continue;
+      if (!known.emplace(cost.routing, adding(model, p, t)).second) continue;
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        const Path& path = model.path(cost, l);
+        const auto links = model.links_of(path);
+        const bool limited = laid ? std::any_of(links.begin(), links.end(), [&](const PathLink& link) { return limits(model, link); }) : !is_unlimited(path.bottleneck);
+        if (!limited) return std::nullopt;
+        const std::uint32_t from = model.deployment.programs[p].devices[l], to = who.to[l];
+        const InSwitch role = role_of(model.task(p, t).op);
+        if (role != InSwitch::copy) ends.cross(2 * from, links, 1);
+        if (role == InSwitch::addend) continue;
+        const DeviceId reached = orbits == nullptr ? DeviceId{} : orbits->reached[model.deployment.programs[p].participants[t]][l];
+        const auto at_node = [&](const PathLink& link) {  // `to` is the lowest device of the orbit that the flow reaches
+          if (orbits == nullptr || model.links[link.link].is_memory) return PathLink{link};
+          const LinkId there = orbits->translations.taken_along(LinkId{static_cast<int>(link.link)}, ChipId{reached.value});
+          return PathLink{static_cast<std::uint32_t>(there.value), link.weight};
+        };
+        ends.cross(2 * to + 1, links | std::views::reverse | std::views::transform(at_node), arrival_adds(model, p, t, l) ? 2 : 1);
+      }
+    }
+  return ends.most();
+}
+
 class MemorySharer {
  public:
   MemorySharer(Model& model, const Orbits* orbits) : model_{model}, orbits_{orbits}, chip_{model.machine->chip}, unit_{memory_unit(chip_)} {}
@@ -88,7 +152,6 @@ class MemorySharer {
       model_.memory_paths.push_back(static_cast<std::uint32_t>(model_.paths.size()));
       Path path;
       path.first = static_cast<std::uint32_t>(model_.path_links.size());
-      model_.path_links.push_back({memory_of(node), static_cast<std::uint32_t>(unit_)});
       path.last = path.first + 1;
       path.bottleneck = chip_.hbm_bandwidth;
       model_.paths.push_back(path);
@@ -97,65 +160,6 @@ class MemorySharer {
 
  private:
   [[nodiscard]] std::uint32_t memory_of(std::uint32_t node) const { return static_cast<std::uint32_t>(model_.first_memory) + node; }
-
-  template <class Visit>
-  void each_transfer(Visit visit) const {
-    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
-      for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
-        if (model_.costs[p][t].kind == TaskCost::Kind::transfer) visit(p, t, model_.deployment.who(p, t));
-  }
-
-  /// Not sharp: it adds up what the works and links of a device could draw at once. (DES looks again at every moment.)
-  [[nodiscard]] bool may_be_short() const {
-    if (model_.costs.empty()) return false;
-    double work = 0;  // the most that a work on the core draws
-    const double fastest = model_.speed.empty() ? 1 : *std::max_element(model_.speed.begin(), model_.speed.end());
-    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
-      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
-        const TaskCost& cost = model_.costs[p][t];
-        if (cost.memory_bytes == 0 || model_.deployment.who(p, t).doers == 0) continue;
-        if (!cost.on_core) return true;
-        work = std::max(work, fastest * cost.memory_bytes / (cost.work - cost.launch - cost.rest).count());
-      }
-    Ends ends{model_};
-    std::map<std::pair<std::uint32_t, bool>, bool> known;
-    // Of Sends, per path, without and with reading what is there: the last sender and receiver. What they do again says nothing new.
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> met;
-    bool endless = false;
-    each_transfer([&](std::uint32_t p, std::size_t t, const Participants& who) {
-      const TaskCost& cost = model_.costs[p][t];
-      const bool same = who.to_task.empty();
-      if (endless || cost.flow_bytes == 0 || (same && !known.try_emplace({cost.routing, adds(model_.task(p, t).op)}).second)) return;
-      for (std::size_t l = 0; l < who.to.size(); ++l) {
-        if (!who.does(l)) continue;
-        const std::uint32_t number = model_.routings[cost.routing][l];
-        const Path& path = model_.paths[number];
-        if (is_unlimited(path.bottleneck)) {
-          endless = true;
-          continue;
-        }
-        const std::uint32_t from = model_.deployment.programs[p].devices[l], to = who.to[l];
-        const bool adding = arrival_adds(model_, p, t, l);
-        if (!same) {
-          if (met.empty()) met.resize(2 * model_.paths.size(), {no_device, no_device});
-          if (std::exchange(met[2 * number + (adding ? 1 : 0)], {from, to}) == std::pair{from, to}) continue;
-        }
-        const InSwitch role = role_of(model_.task(p, t).op);
-        if (role != InSwitch::copy) ends.cross(2 * from, model_.links_of(path), 1);
-        if (role == InSwitch::addend) continue;
-        const DeviceId reached = orbits_ == nullptr ? DeviceId{} : orbits_->reached[model_.deployment.programs[p].participants[t]][l];
-        const auto at_node = [&](const PathLink& link) {  // `to` is the lowest device of the orbit that the flow reaches
-          if (orbits_ == nullptr) return PathLink{link};
-          const LinkId there = orbits_->translations.taken_along(LinkId{static_cast<int>(link.link)}, ChipId{reached.value});
-          return PathLink{static_cast<std::uint32_t>(there.value), link.weight};
-        };
-        ends.cross(2 * to + 1, model_.links_of(path) | std::views::reverse | std::views::transform(at_node), adding ? 2 : 1);
-      }
-    });
-    if (endless) return chip_.transfer_memory_passes > 0;
-    const double most = ends.most() * chip_.transfer_memory_passes;
-    return work + most > chip_.hbm_bandwidth.count();
-  }
 
   /// Replaces every routing by one whose paths begin and end in memories.
   void lay_paths() {
@@ -166,18 +170,14 @@ class MemorySharer {
         TaskCost& cost = model_.costs[p][t];
         if (cost.kind != TaskCost::Kind::transfer) continue;
         const Participants& who = model_.deployment.who(p, t);
-        std::vector<bool> adding;
-        if (who.to_task.empty())
-          adding = {adds(model_.task(p, t).op)};
-        else
-          for (std::size_t l = 0; l < who.to.size(); ++l) adding.push_back(who.does(l) && arrival_adds(model_, p, t, l));
-        const auto [entry, is_new] = routings.try_emplace({cost.routing, adding}, static_cast<std::uint32_t>(laid.size()));
+        const std::vector<bool> at_arrival = adding(model_, p, t);
+        const auto [entry, is_new] = routings.try_emplace({cost.routing, at_arrival}, static_cast<std::uint32_t>(laid.size()));
         if (is_new) {
           auto& paths = laid.emplace_back(who.to.size(), 0);
           for (std::size_t l = 0; l < who.to.size(); ++l)
             if (who.does(l))
               paths[l] = path_between(model_.deployment.programs[p].devices[l], who.to[l], model_.routings[cost.routing][l],
-                                      adding[adding.size() == 1 ? 0 : l], role_of(model_.task(p, t).op));
+                                      at_arrival[at_arrival.size() == 1 ? 0 : l], role_of(model_.task(p, t).op));
         }
         cost.routing = entry->second;
       }
@@ -197,9 +197,9 @@ class MemorySharer {
     Path path = model_.paths[bare];
     const std::uint32_t first = path.first, last = path.last;
     path.first = static_cast<std::uint32_t>(model_.path_links.size());
-    if (leaving > 0) model_.path_links.push_back({memory_of(from), leaving});
-    for (std::uint32_t i = first; i < last; ++i) model_.path_links.push_back(PathLink{model_.path_links[i]});
-    if (arriving > 0) model_.path_links.push_back({memory_of(to), arriving});
+    if (leaving > 0) model_.path_links.edit().push_back({memory_of(from), leaving});
+    for (std::uint32_t i = first; i < last; ++i) model_.path_links.edit().push_back(PathLink{model_.path_links[i]});
+    if (arriving > 0) model_.path_links.edit().push_back({memory_of(to), arriving});
     path.last = static_cast<std::uint32_t>(model_.path_links.size());
     if (leaving + arriving > 0)
       path.bottleneck = std::min(path.bottleneck, static_cast<double>(unit_) / std::max(leaving, arriving) * chip_.hbm_bandwidth);
@@ -226,6 +226,16 @@ bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, s
   const Participants& who = model.deployment.who(program, task);
   if (who.to_task.empty()) return adds(model.task(program, task).op);
   return adds(model.task(model.deployment.places[who.to[local]].program, who.to_task[local]).op);
+}
+
+bool memory_may_be_short(const Model& model, const Orbits* orbits) {
+  const Chip& chip = model.machine->chip;
+  if (!chip.memory_shared || is_unlimited(chip.hbm_bandwidth) || model.costs.empty()) return false;
+  const auto works = drawn_by_works(model);
+  if (!works) return true;
+  const auto transfers = drawn_by_transfers(model, orbits);
+  if (!transfers) return chip.transfer_memory_passes > 0;
+  return *works + *transfers * chip.transfer_memory_passes > chip.hbm_bandwidth.count();
 }
 
 void share_memory(Model& model, const Orbits* orbits) { MemorySharer{model, orbits}.run(); }

@@ -14,6 +14,10 @@ namespace podsim {
 /// `orbits`: of a model in which a node stands for an orbit, and paths are still those of its lowest device.
 void share_memory(Model& model, const Orbits* orbits = nullptr);
 
+/// Whether share_memory() would change the model, judged without the memories that it may have already. Not sharp: it adds up what the works and links
+/// of a device could draw at once. (Engines look again at every moment.)
+bool memory_may_be_short(const Model& model, const Orbits* orbits = nullptr);
+
 /// Whether the arrival of what a local node sends by a task adds to what is there: it then also reads the receiver's memory.
 bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, std::size_t local);
 

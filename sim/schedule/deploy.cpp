@@ -9,6 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "sim/base/rng.hpp"
 #include "sim/schedule/part_taken.hpp"
 #include "sim/schedule/presence.hpp"
 #include "sim/schedule/text.hpp"
@@ -40,7 +41,7 @@ class Deployer {
       }
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p)
       for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t)
-        if (std::holds_alternative<Recv>(schedule_.programs[p].tasks[t].op)) add(p, t, std::move(receive_table(p, t)));
+        if (std::holds_alternative<Recv>(schedule_.programs[p].tasks[t].op)) add(p, t, std::move(receive_tables_[{p, t}]));
     report_unmatched_receives();
     count_activities();
     return std::move(result_);
@@ -48,35 +49,23 @@ class Deployer {
 
  private:
   using ChannelKey = std::tuple<int, std::uint32_t, std::uint32_t>;  // channel, sender, receiver
+  struct ChannelHash {
+    std::size_t operator()(const ChannelKey& key) const {
+      return counter_hash(static_cast<std::uint64_t>(std::get<0>(key)), 0, std::uint64_t{std::get<1>(key)} << 32 | std::get<2>(key));
+    }
+  };
   struct Receives {
     std::vector<TaskId> tasks;
     std::size_t matched = 0;
   };
-
-  /// A half of a transfer by a Send or Recv: the device's position in its program, its peer, and the number of their pair on the channel. no_device:
-  /// it names nobody that could be its peer.
-  struct Meeting {
-    std::uint32_t local = 0, device = no_device, pair = no_device;
+  /// The devices that a Peer names, from each device of a program: `unasked` until asked for; no_device: none that may be named.
+  struct Peers {
+    std::uint32_t program = no_device;
+    const Peer* peer = nullptr;
+    std::vector<std::uint32_t> devices;
   };
-  struct MeetingKey {
-    std::uint32_t program;
-    int channel;
-    bool receives;
-    const Peer* named;
-    const Guard* where;
-    friend bool operator==(const MeetingKey& a, const MeetingKey& b) {
-      return a.program == b.program && a.channel == b.channel && a.receives == b.receives && *a.named == *b.named && *a.where == *b.where;
-    }
-  };
-  struct MeetingHash {
-    std::size_t operator()(const MeetingKey& key) const {
-      PartTakenHash hash;
-      hash.add(key.program), hash.add(key.channel), hash.add(key.receives ? 1 : 0);
-      for (const Affine& along : *key.named) hash.add(along);
-      hash.add(*key.where);
-      return hash.state;
-    }
-  };
+  static constexpr std::uint32_t unasked = no_device - 1;
+  static constexpr std::size_t most_peers = 64;
 
   template <class... Args>
   void problem(const WrittenAt& place, fmt::format_string<Args...> format, Args&&... args) {
@@ -90,8 +79,8 @@ class Deployer {
   bool idle(std::size_t device) const { return result_.deployment.places[device].program == no_device; }
 
   void lay_out() {
-    deployment().places.resize(devices_);
-    deployment().programs.resize(schedule_.programs.size());
+    deployment().places.edit().resize(devices_);
+    deployment().programs.edit().resize(schedule_.programs.size());
     coordinates_.reserve(devices_);
     axis_coordinates_.resize(schedule_.mesh.axes().size());
     for (std::size_t d = 0; d < devices_; ++d) {
@@ -99,13 +88,13 @@ class Deployer {
       for (std::size_t a = 0; a < axis_coordinates_.size(); ++a) axis_coordinates_[a].push_back(coordinates_.back()[a]);
     }
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
-      auto& devices = deployment().programs[p].devices;
+      auto& devices = deployment().programs.edit()[p].devices;
       for (const DeviceSet::Interval& interval : schedule_.programs[p].devices.intervals)
         for (int d = interval.first; d < interval.last; ++d) {
-          deployment().places[static_cast<std::size_t>(d)] = {p, static_cast<std::uint32_t>(devices.size())};
+          deployment().places.edit()[static_cast<std::size_t>(d)] = {p, static_cast<std::uint32_t>(devices.size())};
           devices.push_back(static_cast<std::uint32_t>(d));
         }
-      deployment().programs[p].participants.resize(schedule_.programs[p].tasks.size());
+      deployment().programs.edit()[p].participants.resize(schedule_.programs[p].tasks.size());
     }
   }
 
@@ -144,45 +133,46 @@ class Deployer {
     }
   }
 
-  /// The device that a peer is on a device; nullopt if that is outside the mesh, idle, or the device itself: a problem of the task, if one is given.
-  std::optional<std::uint32_t> peer(std::size_t device, const Peer& named, std::optional<TaskId> task) {
-    Coordinates at(named.size());
-    for (std::size_t a = 0; a < named.size(); ++a) {
-      const std::int64_t c = evaluate(named[a], coordinates_[device]);
+  /// The device that a Send or Recv names; nullopt and a problem if it is outside the mesh, idle, or the device itself.
+  std::optional<std::uint32_t> peer(std::size_t device, TaskId task, const Peer& peer) {
+    Coordinates at(peer.size());
+    for (std::size_t a = 0; a < peer.size(); ++a) {
+      const std::int64_t c = evaluate(peer[a], coordinates_[device]);
       if (c < 0 || c >= schedule_.mesh.axes()[a].size) {
-        if (task)
-          problem(place_of(program(device), *task), "task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), *task), name(device),
-                  schedule_.mesh.axes()[a].name, c);
+        problem(place_of(program(device), task), "task {} on {} names a peer at {}={}, outside the mesh", task_name(program(device), task), name(device),
+                schedule_.mesh.axes()[a].name, c);
         return std::nullopt;
       }
       at[a] = static_cast<int>(c);
     }
     const std::size_t other = schedule_.mesh.device(at).index();
     if (other == device || idle(other)) {
-      if (task)
-        problem(place_of(program(device), *task), "task {} on {} names {} as its peer, which {}", task_name(program(device), *task), name(device), name(other),
-                other == device ? "is itself" : "runs no program");
+      problem(place_of(program(device), task), "task {} on {} names {} as its peer, which {}", task_name(program(device), task), name(device), name(other),
+              other == device ? "is itself" : "runs no program");
       return std::nullopt;
     }
     return static_cast<std::uint32_t>(other);
   }
 
-  /// The devices on which a Send or Recv is present, with their peers: many tasks have the same.
-  const std::vector<Meeting>& meetings(std::uint32_t p, int channel, const Peer& named, const Guard& where, bool receives) {
-    const auto [entry, is_new] = meetings_.try_emplace({p, channel, receives, &named, &where});
-    if (!is_new) return entry->second;
-    const auto& devices = deployment().programs[p].devices;
-    const std::vector<bool> holds = holding(p, where);
-    for (std::uint32_t l = 0; l < devices.size(); ++l) {
-      if (!holds[l]) continue;
-      const auto other = peer(devices[l], named, {});
-      entry->second.push_back({l, other.value_or(no_device), no_device});
-      if (!other) continue;
-      const ChannelKey key = receives ? ChannelKey{channel, *other, devices[l]} : ChannelKey{channel, devices[l], *other};
-      entry->second.back().pair = pairs_.try_emplace(key, static_cast<std::uint32_t>(pairs_.size())).first->second;
-    }
-    receives_.resize(pairs_.size());
-    return entry->second;
+  /// The same, for many tasks that name the same peer.
+  std::optional<std::uint32_t> known_peer(Peers& known, std::size_t local, TaskId task, const Peer& named) {
+    const std::uint32_t device = deployment().programs[known.program].devices[local];
+    std::uint32_t& other = known.devices[local];
+    if (other == unasked)
+      other = peer(device, task, named).value_or(no_device);
+    else if (other == no_device)
+      (void)peer(device, task, named);  // each such task is to be reported
+    return other == no_device ? std::nullopt : std::optional{other};
+  }
+  Peers& peers(std::uint32_t p, const Peer& peer) {
+    for (Peers& known : peers_)
+      if (known.program == p && *known.peer == peer) return known;
+    if (peers_.size() < most_peers) peers_.emplace_back();
+    Peers& next = peers_[next_peers_++ % most_peers];
+    next.program = p;
+    next.peer = &peer;
+    next.devices.assign(deployment().programs[p].devices.size(), unasked);
+    return next;
   }
 
   /// Every receive half that a Recv declares, per channel in program order: Sends are matched against them.
@@ -190,27 +180,25 @@ class Deployer {
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       const auto& devices = deployment().programs[p].devices;
       const auto& tasks = schedule_.programs[p].tasks;
-      receive_table_at_.emplace_back(tasks.size(), no_device);
       for (std::size_t t = 0; t < tasks.size(); ++t) {
         const auto* recv = std::get_if<Recv>(&tasks[t].op);
         if (!recv) continue;
-        receive_table_at_[p][t] = static_cast<std::uint32_t>(receive_tables_.size());
-        Participants& table = receive_tables_.emplace_back();
+        Participants& table = receive_tables_[{p, t}];
         table.from.assign(devices.size(), no_device);
         table.from_task.assign(devices.size(), no_device);
-        for (const Meeting& half : meetings(p, recv->channel, recv->from, tasks[t].where, true)) {
-          if (half.device == no_device) {
-            peer(devices[half.local], recv->from, TaskId{t});
-            continue;
-          }
-          receives_[half.pair].tasks.push_back(TaskId{t});
-          table.from[half.local] = half.device;
+        Peers& known = peers(p, recv->from);
+        const std::vector<bool> holds = holding(p, tasks[t].where);
+        for (std::size_t l = 0; l < devices.size(); ++l) {
+          if (!holds[l]) continue;
+          const auto from = known_peer(known, l, TaskId{t}, recv->from);
+          if (!from) continue;
+          receives_[{recv->channel, *from, devices[l]}].tasks.push_back(TaskId{t});
+          table.from[l] = *from;
         }
-        check_region(p, TaskId{t}, recv->target, table.from, known_coordinates(tasks[t].where));
+        check_region(p, TaskId{t}, recv->target, table.from);
       }
     }
   }
-  Participants& receive_table(std::uint32_t p, std::size_t task) { return receive_tables_[receive_table_at_[p][task]]; }
 
   void deploy(std::uint32_t p, TaskId t) {
     const Task& task = schedule_.programs[p].tasks[t.index()];
@@ -245,8 +233,8 @@ class Deployer {
     for (std::size_t l = 0; l < table.to.size(); ++l)
       if (table.to[l] != no_device) table.rank[l] = table.doers++;
     for (const std::uint32_t sender : table.from) table.receivers += sender != no_device ? 1 : 0;
-    deployment().programs[p].participants[task] = static_cast<std::uint32_t>(deployment().participants.size());
-    deployment().participants.push_back(std::move(table));
+    deployment().programs.edit()[p].participants[task] = static_cast<std::uint32_t>(deployment().participants.size());
+    deployment().participants.edit().push_back(std::move(table));
     return deployment().participants.back();
   }
 
@@ -297,35 +285,42 @@ class Deployer {
 
   Participants senders(std::uint32_t p, TaskId t, const Task& task, const Send& send) {
     const auto& devices = deployment().programs[p].devices;
-    const std::int64_t elements = elements_of(send.source);
-    const Bytes bytes = bytes_of(schedule_.programs[p], send.source);
     Participants table;
     table.to.assign(devices.size(), no_device);
     table.to_task.assign(devices.size(), no_device);
-    for (const auto& [l, other, pair] : meetings(p, send.channel, send.to, task.where, false)) {
+    Peers& known = peers(p, send.to);
+    const std::vector<bool> holds = holding(p, task.where);
+    std::pair<std::uint32_t, std::size_t> receiving{no_device, 0};  // the Recv of the device before, mostly the same
+    Participants* receive_table = nullptr;
+    bool same_size = true;
+    for (std::size_t l = 0; l < devices.size(); ++l) {
       const std::uint32_t d = devices[l];
-      if (other == no_device) {
-        peer(d, send.to, t);
-        continue;
-      }
-      Receives& receives = receives_[pair];
-      if (receives.matched == receives.tasks.size()) {
-        problem(task.written_at, "unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(other),
+      if (!holds[l]) continue;
+      const auto to = known_peer(known, l, t, send.to);
+      if (!to) continue;
+      const auto found = receives_.find({send.channel, d, *to});
+      if (found == receives_.end() || found->second.matched == found->second.tasks.size()) {
+        problem(task.written_at, "unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to),
                 send.channel);
         continue;
       }
-      const TaskId recv_task = receives.tasks[receives.matched++];
-      const auto& [receiving, there] = deployment().places[other];
-      const Region& target = std::get<Recv>(schedule_.programs[receiving].tasks[recv_task.index()].op).target;
-      if (elements != elements_of(target) || bytes != bytes_of(schedule_.programs[receiving], target))
+      const TaskId recv_task = found->second.tasks[found->second.matched++];
+      const Deployment::Place& there = deployment().places[*to];
+      const Region& target = std::get<Recv>(program(*to).tasks[recv_task.index()].op).target;
+      if (const std::pair of{there.program, recv_task.index()}; of != receiving) {
+        receiving = of;
+        receive_table = &receive_tables_[of];
+        same_size = elements_of(send.source) == elements_of(target) && bytes_of(program(d), send.source) == bytes_of(program(*to), target);
+      }
+      if (!same_size)
         problem(task.written_at, "task {} on {} sends {} elements of {} bytes to task {} on {}, which expects {} of {} bytes", task_name(program(d), t), name(d),
-                elements, bytes.count(), task_name(program(other), recv_task), name(other), elements_of(target),
-                bytes_of(program(other), target).count());
-      table.to[l] = other;
+                elements_of(send.source), bytes_of(program(d), send.source).count(), task_name(program(*to), recv_task), name(*to),
+                elements_of(target), bytes_of(program(*to), target).count());
+      table.to[l] = *to;
       table.to_task[l] = static_cast<std::uint32_t>(recv_task.value);
-      receive_table(receiving, recv_task.index()).from_task[there] = static_cast<std::uint32_t>(t.value);
+      receive_table->from_task[there.local] = static_cast<std::uint32_t>(t.value);
     }
-    check_region(p, t, send.source, table.to, known_coordinates(task.where));
+    check_region(p, t, send.source, table.to);
     return table;
   }
 
@@ -333,20 +328,24 @@ class Deployer {
   const Participants* find(const PartTaken& key, std::uint32_t p, TaskId t) {
     const auto [entry, is_new] = known_.try_emplace(key, static_cast<std::uint32_t>(deployment().participants.size()));
     if (is_new) return nullptr;
-    deployment().programs[p].participants[t.index()] = entry->second;
+    deployment().programs.edit()[p].participants[t.index()] = entry->second;
     return &deployment().participants[entry->second];
   }
 
   void report_unmatched_receives() {
-    for (const auto& [key, pair] : pairs_) {
-      const Receives& receives = receives_[pair];
+    std::vector<ChannelKey> unmatched;
+    for (const auto& [key, receives] : receives_)
+      if (receives.matched < receives.tasks.size()) unmatched.push_back(key);
+    std::sort(unmatched.begin(), unmatched.end());
+    for (const ChannelKey& key : unmatched) {
+      const Receives& receives = receives_.at(key);
       for (std::size_t k = receives.matched; k < receives.tasks.size(); ++k) {
         const auto& [channel, sender, receiver] = key;
         problem(place_of(program(receiver), receives.tasks[k]), "unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(receiver), receives.tasks[k]),
                 name(receiver), name(sender), channel);
         // A half without a partner never ends; what could be matched is deployed.
         const auto& place = deployment().places[receiver];
-        Participants& table = deployment().participants[deployment().programs[place.program].participants[receives.tasks[k].index()]];
+        Participants& table = deployment().participants.edit()[deployment().programs[place.program].participants[receives.tasks[k].index()]];
         table.from[place.local] = no_device;
         --table.receivers;
       }
@@ -355,7 +354,7 @@ class Deployer {
 
   void count_activities() {
     std::uint64_t next = 0;
-    for (auto& program : deployment().programs) {
+    for (auto& program : deployment().programs.edit()) {
       for (const std::uint32_t participants : program.participants) {
         program.first_activity.push_back(static_cast<std::uint32_t>(next));
         next += deployment().participants[participants].doers;
@@ -373,11 +372,10 @@ class Deployer {
   std::size_t devices_;
   std::vector<Coordinates> coordinates_;            // per device
   std::vector<std::vector<int>> axis_coordinates_;  // per axis and device
-  std::map<ChannelKey, std::uint32_t> pairs_;        // numbers of pairs that a Send or Recv names
-  std::vector<Receives> receives_;                   // per pair
-  std::unordered_map<MeetingKey, std::vector<Meeting>, MeetingHash> meetings_;
-  std::vector<Participants> receive_tables_;         // of Recvs
-  std::vector<std::vector<std::uint32_t>> receive_table_at_;  // [program][task]: position there
+  std::unordered_map<ChannelKey, Receives, ChannelHash> receives_;
+  std::vector<Peers> peers_;  // those that were asked for last
+  std::size_t next_peers_ = 0;
+  std::map<std::pair<std::uint32_t, std::size_t>, Participants> receive_tables_;  // of Recvs, by program and task
   std::unordered_map<PartTaken, std::uint32_t, PartTakenHash> known_;
   Deployed result_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/cancellation.hpp"
+#include "sim/base/shared_vector.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace podsim {
@@ -34,6 +35,7 @@ struct Wait {
   friend bool operator==(const Wait&, const Wait&) = default;
 };
 
+/// Copies share the tables.
 struct Deployment {
   struct OfProgram {
     std::vector<std::uint32_t> devices;         // increasing
@@ -43,9 +45,9 @@ struct Deployment {
   struct Place {  // a device's program, and its position there
     std::uint32_t program = no_device, local = 0;
   };
-  std::vector<OfProgram> programs;
-  std::vector<Place> places;
-  std::vector<Participants> participants;
+  SharedVector<OfProgram> programs;
+  SharedVector<Place> places;
+  SharedVector<Participants> participants;
 
   [[nodiscard]] const Participants& who(std::uint32_t program, std::size_t task) const { return participants[programs[program].participants[task]]; }
   /// The number of an activity (work on a device, or a transfer at its sender). Activities are numbered by (program, task, device).

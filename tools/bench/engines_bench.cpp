@@ -2,9 +2,12 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/engine/des/des_engine.hpp"
+#include "sim/engine/des/together.hpp"
+#include "sim/model/recost.hpp"
 #include "tools/bench/goals.hpp"
 #include "tools/bench/processor.hpp"
 #include "tools/bench/workloads.hpp"
+#include "topologies/machines.hpp"
 
 namespace podsim::bench {
 namespace {
@@ -52,6 +55,45 @@ void unfolded(benchmark::State& state, const Torus& torus, const Schedule& lower
   }
 }
 
+/// 64 machines with other links and memories, on one thread: in lanes, and each alone, its model made anew. Nanoseconds per task instance and machine.
+void variants_of(benchmark::State& state, const Machine& machine, int slice_count) {
+  constexpr int count = 64, alone = 4, side = 64;
+  std::vector<Torus> tori;
+  for (int v = 0; v < count; ++v) {
+    Machine varied = machine;
+    for (LinkParameters& link : varied.link) link.bandwidth = (1 + v / 100.0) * link.bandwidth;
+    varied.chip.hbm_bandwidth = (1 + v % 8 / 100.0) * machine.chip.hbm_bandwidth;
+    tori.push_back(torus_of(std::move(varied), side, side));
+  }
+  const Torus& torus = tori.front();
+  const Schedule lowered = sliced_gemm(torus.mesh, slice_count);
+  RunControl unrecorded;
+  unrecorded.record = false;
+  for (auto _ : state) {
+    Stopwatch watch;
+    const Model first = model_of(torus, lowered);
+    const auto instances = static_cast<double>(first.deployment.activities());
+    watch.lap();
+    std::vector<Model> models;
+    for (const Torus& other : tori) models.push_back(**recost(first, other.machine, other.grid, other.placement));
+    std::vector<const Model*> lanes;
+    for (const Model& model : models) lanes.push_back(&model);
+    const double recosted = watch.lap();
+    benchmark::DoNotOptimize(run_des_together(lanes, unrecorded, {}, 1));
+    const double together = watch.lap();
+    for (int v = 0; v < alone; ++v) benchmark::DoNotOptimize(run_des(models[static_cast<std::size_t>(v)], unrecorded));
+    const double apart = watch.lap() * count / alone;
+    for (int v = 0; v < alone; ++v) benchmark::DoNotOptimize(model_of(tori[static_cast<std::size_t>(v)], lowered));
+    const double modelled = watch.lap() * count / alone;
+    state.SetIterationTime(recosted + together);
+    at_most(state, "lanes_ns_per_task", together / count / instances * 1e9, 2.5);
+    state.counters["alone_ns_per_task"] = apart / count / instances * 1e9;
+    state.counters["recost_ms"] = 1e3 * recosted / count;
+    state.counters["model_ms"] = 1e3 * modelled / count;
+    at_most(state, "part_of_alone", (recosted + together) / (modelled + apart), 1.0 / 3);
+  }
+}
+
 /// One device per class: model, run, metrics.
 void folded(benchmark::State& state, const Torus& torus, const Schedule& lowered, double most_seconds, double most_bytes) {
   forget_peak();
@@ -79,6 +121,12 @@ void des_64x64_S8_unfolded(benchmark::State& state) {
 void des_64x64_S8_tpu_v4_unfolded(benchmark::State& state) {
   const Torus torus = tpu_v4_torus(64, 64);
   unfolded(state, torus, sliced_gemm(torus.mesh, 8), 0, 200e6, true);
+}
+void des_64x64_S8_64_variants(benchmark::State& state) {
+  variants_of(state, value_of(find_machine("ideal")), 8);
+}
+void des_64x64_S8_tpu_v4_64_variants(benchmark::State& state) {
+  variants_of(state, value_of(find_machine("tpu_v4")), 8);
 }
 void des_64x64_S8_folded(benchmark::State& state) {
   const Torus torus = ideal_torus(64, 64);
@@ -109,6 +157,8 @@ void des_64x64_one_way_rings_8_rounds_folded(benchmark::State& state) {
 #define PODSIM_TIMED(name, count) BENCHMARK(name)->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(count)
 PODSIM_TIMED(des_64x64_S8_unfolded, 1);
 PODSIM_TIMED(des_64x64_S8_tpu_v4_unfolded, 1);
+PODSIM_TIMED(des_64x64_S8_64_variants, 1);
+PODSIM_TIMED(des_64x64_S8_tpu_v4_64_variants, 1);
 PODSIM_TIMED(des_64x64_S8_folded, 10);
 PODSIM_TIMED(des_64x64_gpt3_block_unfolded, 1);
 PODSIM_TIMED(des_64x64_gpt3_block_folded, 5);

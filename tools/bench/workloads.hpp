@@ -42,6 +42,7 @@ struct Torus {
   Mesh mesh;
   Placement placement;
 };
+Torus torus_of(Machine machine, int rows, int columns);
 Torus ideal_torus(int rows, int columns);
 Torus tpu_v4_torus(int rows, int columns);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <tuple>
 
@@ -95,32 +96,66 @@ Status skip(std::string what, const Diagnostic& why, std::vector<Skipped>& skipp
   return success();
 }
 
-void play_all(std::vector<PlannedVariant>& planned, const ComparedSystem& on, const RunOptions& options) {
-  std::vector<std::size_t> to_run;
-  for (std::size_t p = 0; p < planned.size(); ++p)
-    if (planned[p].posed && planned[p].same_as == p) to_run.push_back(p);
+/// With broken cables there are several ways to run a problem (faults.hpp).
+bool has_alternatives(const ComparedSystem& on) { return !on.system.faults.broken.empty(); }
+
+/// A system's variants.
+struct PlannedSystem {
+  const ComparedSystem* on;
+  std::vector<PlannedVariant> variants;
+};
+/// One of them.
+struct Planned {
+  const ComparedSystem* on;
+  PlannedVariant* plan;
+};
+
+/// What is to be played: the variants of one name on all systems together, where none of them has alternatives to be tried.
+std::vector<std::vector<Planned>> to_play(std::vector<PlannedSystem>& systems) {
+  std::vector<std::vector<Planned>> groups;
+  for (PlannedSystem& system : systems)
+    for (std::size_t p = 0; p < system.variants.size(); ++p) {
+      PlannedVariant& plan = system.variants[p];
+      if (!plan.posed || plan.same_as != p) continue;
+      const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Planned>& others) {
+        return !has_alternatives(*system.on) && others.back().on != system.on && others.front().plan->variant->name == plan.variant->name;
+      });
+      if (group == groups.end())
+        groups.push_back({{system.on, &plan}});
+      else
+        group->push_back({system.on, &plan});
+    }
+  return groups;
+}
+
+void play_all(std::vector<PlannedSystem>& systems, const RunOptions& options) {
+  const std::vector<std::vector<Planned>> groups = to_play(systems);
   RunOptions each = options;
   each.control.record = false;
   each.threads = 1;
   // SimGrid's child must not be forked from among threads.
   ThreadPool pool{options.engine->folds ? options.threads : 1};
-  pool.for_each(to_run.size(), [&](std::size_t i, std::size_t) {
-    PlannedVariant& plan = planned[to_run[i]];
+  pool.for_each(groups.size(), [&](std::size_t i, std::size_t) {
+    const auto& [on, plan] = groups[i].front();
     if (options.stopped()) return;
-    options.tell(fmt::format("{} of {}: {} {}", i + 1, to_run.size(), on.name, plan.variant->name));
-    plan.row = finished_row(on.system.faults.broken.empty() ? simulate(plan.posed->system, plan.posed->problem, each)
-                                                            : simulate(on.system, plan.variant->problem, each));
+    options.tell(fmt::format("{} of {}: {} {}", i + 1, groups.size(), on->name, plan->variant->name));
+    if (groups[i].size() == 1) {
+      plan->row = finished_row(has_alternatives(*on) ? simulate(on->system, plan->variant->problem, each) : simulate(plan->posed->system, plan->posed->problem, each));
+      return;
+    }
+    std::vector<const PosedProblem*> problems;
+    for (const Planned& planned : groups[i]) problems.push_back(&*planned.plan->posed);
+    auto rows = simulate_together(problems, each);
+    for (std::size_t r = 0; r < rows.size(); ++r) groups[i][r].plan->row = std::move(rows[r]);
   });
 }
 
-Expected<ComparedRows> simulate_posed(const ComparedSystem& on, const RunOptions& options) {
-  std::vector<PlannedVariant> planned = plan_all(on, options);
-  play_all(planned, on, options);
+Expected<ComparedRows> rows_of(const PlannedSystem& system) {
   ComparedRows result;
-  for (const PlannedVariant& plan : planned) {
-    const auto& row = planned[plan.same_as].row;
+  for (const PlannedVariant& plan : system.variants) {
+    const auto& row = system.variants[plan.same_as].row;
     if (!plan.posed || !row) {
-      if (auto ok = skip(on.name + ", " + plan.variant->name, !plan.posed ? plan.posed.error() : row.error(), result.skipped); !ok) return ok.error();
+      if (auto ok = skip(system.on->name + ", " + plan.variant->name, !plan.posed ? plan.posed.error() : row.error(), result.skipped); !ok) return ok.error();
       continue;
     }
     result.rows.push_back(*row);
@@ -130,11 +165,10 @@ Expected<ComparedRows> simulate_posed(const ComparedSystem& on, const RunOptions
   return result;
 }
 
-}  // namespace
+bool has_workloads(const ComparedSystem& on) { return !on.variants.empty() && std::holds_alternative<WorkloadSpec>(on.variants.front().problem); }
 
-Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options) {
-  const bool workloads = !on.variants.empty() && std::holds_alternative<WorkloadSpec>(on.variants.front().problem);
-  if (!workloads) return simulate_posed(on, options);
+/// Each alone, as it uses all threads to choose its plan.
+Expected<ComparedRows> simulate_workloads(const ComparedSystem& on, const RunOptions& options) {
   ComparedRows result;
   for (const Variant& variant : on.variants) {
     if (options.stopped()) break;
@@ -149,11 +183,38 @@ Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOpti
   return result;
 }
 
+/// Where those begin that differ from this one by more than values of the machine.
+std::size_t end_of_alike(const std::vector<ComparedSystem>& systems, std::size_t first) {
+  std::size_t end = first + 1;
+  while (end < systems.size() && differ_in_machine_only(systems[first].system, systems[end].system)) ++end;
+  return end;
+}
+
+}  // namespace
+
+std::vector<Expected<ComparedRows>> simulate_variants_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options) {
+  std::vector<Expected<ComparedRows>> results;
+  std::vector<PlannedSystem> planned;
+  for (const ComparedSystem* on : systems) planned.push_back({on, has_workloads(*on) ? std::vector<PlannedVariant>{} : plan_all(*on, options)});
+  play_all(planned, options);
+  for (const PlannedSystem& system : planned) results.push_back(has_workloads(*system.on) ? simulate_workloads(*system.on, options) : rows_of(system));
+  return results;
+}
+
+Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options) { return std::move(simulate_variants_on({&on}, options).front()); }
+
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options) {
   const auto better = [](const Row& a, const Row& b) { return std::tie(a.group, a.result.makespan_s) < std::tie(b.group, b.result.makespan_s); };
   ComparedResults comparison;
+  std::vector<Expected<ComparedRows>> simulated;
   for (std::size_t s = 0; s < systems.size(); ++s) {
-    auto found = simulate_variants(systems[s], options);
+    if (s == simulated.size()) {
+      std::vector<const ComparedSystem*> alike;
+      for (std::size_t other = s, end = end_of_alike(systems, s); other < end; ++other) alike.push_back(&systems[other]);
+      auto rows = simulate_variants_on(alike, options);
+      std::move(rows.begin(), rows.end(), std::back_inserter(simulated));
+    }
+    auto& found = simulated[s];
     if (!found) return found.error();
     for (Row& row : found->rows) row.varied = systems[s].varied;
     comparison.rows.insert(comparison.rows.end(), found->rows.begin(), found->rows.end());

@@ -42,6 +42,8 @@ struct ComparedRows {
   std::vector<Skipped> skipped;
 };
 Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options);
+/// The same for systems that differ in the values of their machines only, which may be simulated together. One entry per system.
+std::vector<Expected<ComparedRows>> simulate_variants_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options);
 
 /// The rows of one system and group, best first.
 struct RankedGroup {

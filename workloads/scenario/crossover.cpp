@@ -36,6 +36,8 @@ bool is_whole(std::string path) {
   });
 }
 
+std::string text_of(double value, const CrossoverRange& range) { return fmt::format("{:.6g}{}", value, range.unit); }
+
 /// Rows at one value, best first.
 struct Ranking {
   double value = 0;
@@ -60,21 +62,27 @@ Expected<CrossoverRange> parse_crossover(const std::string& text, const SourceLo
 }
 
 Expected<Crossovers> find_crossovers(const ComparedSystem& on, const CrossoverRange& range, const RunOptions& options) {
-  const auto rank = [&](double value) -> Expected<Ranking> {
+  const auto at = [&](double value) -> Expected<ComparedSystem> {
     Machine machine = on.system.machine;
-    const std::string text = fmt::format("{:.6g}{}", value, range.unit);
-    if (auto ok = set_machine_value(machine, range.path, text, "crossover", of_field("crossover")); !ok) return ok.error();
+    if (auto ok = set_machine_value(machine, range.path, text_of(value, range), "crossover", of_field("crossover")); !ok) return ok.error();
     auto system = with_machine(on.system, std::move(machine));
     if (!system) return system.error();
-    RunOptions here = options;
-    here.doing = [&](const std::string& what) { options.tell(range.path + "=" + text + " " + what); };
-    auto found = simulate_variants({*std::move(system), on.name, {}, on.variants}, here);
+    return ComparedSystem{*std::move(system), on.name, {}, on.variants};
+  };
+  const auto ranked = [&](double value, Expected<ComparedRows> found) -> Expected<Ranking> {
     if (!found) return found.error();
     if (options.stopped()) return cancelled_work();
     Ranking ranking{value, std::move(found->rows)};
     if (ranking.rows.empty()) return found->skipped.empty() ? Diagnostic{{}, "nothing to compare"} : in_context(found->skipped.front().what, found->skipped.front().why);
     std::stable_sort(ranking.rows.begin(), ranking.rows.end(), [](const Row& a, const Row& b) { return a.result.makespan_s < b.result.makespan_s; });
     return ranking;
+  };
+  const auto rank = [&](double value) -> Expected<Ranking> {
+    const auto system = at(value);
+    if (!system) return system.error();
+    RunOptions here = options;
+    here.doing = [&](const std::string& what) { options.tell(range.path + "=" + text_of(value, range) + " " + what); };
+    return ranked(value, simulate_variants(*system, here));
   };
   const bool by_ratio = range.low > 0, whole = is_whole(range.path);
   const auto between = [&](double a, double b, double part) {
@@ -83,10 +91,25 @@ Expected<Crossovers> find_crossovers(const ComparedSystem& on, const CrossoverRa
   };
 
   constexpr int points = 7;
-  std::vector<Ranking> rankings;
+  std::vector<double> values;
   for (int i = 0; i < points; ++i) {
-    if (whole && i > 0 && rankings.back().value >= between(range.low, range.high, i / (points - 1.0))) continue;
-    auto ranking = rank(i == 0 ? range.low : i == points - 1 ? range.high : between(range.low, range.high, i / (points - 1.0)));
+    const double value = i == 0 ? range.low : i == points - 1 ? range.high : between(range.low, range.high, i / (points - 1.0));
+    if (whole && i > 0 && values.back() >= between(range.low, range.high, i / (points - 1.0))) continue;
+    values.push_back(value);
+  }
+  std::vector<ComparedSystem> systems;
+  for (const double value : values) {
+    auto system = at(value);
+    if (!system) return system.error();
+    systems.push_back(*std::move(system));
+  }
+  std::vector<const ComparedSystem*> together;
+  for (const ComparedSystem& system : systems) together.push_back(&system);
+  auto found = simulate_variants_on(together, options);
+
+  std::vector<Ranking> rankings;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto ranking = ranked(values[i], std::move(found[i]));
     if (!ranking) return ranking.error();
     // Halve the interval behind the last point until the change of winner is pinned down.
     Ranking right = *ranking;

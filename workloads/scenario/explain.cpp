@@ -11,6 +11,7 @@
 
 #include "sim/analysis/operations.hpp"
 #include "sim/base/thread_pool.hpp"
+#include "sim/model/recost.hpp"
 
 namespace podsim {
 
@@ -119,23 +120,78 @@ std::vector<Parameter> parameters_of(const Run& run) {
   return parameters;
 }
 
-/// The makespan with one value scaled.
-Expected<double> rerun(const Run& run, const RunOptions& options, const Parameter& parameter, double factor) {
-  if (options.stopped()) return cancelled_work();
-  Machine machine = run.system->machine;
-  parameter.scale(machine, factor);
-  const auto changed = with_machine(*run.system, std::move(machine));
-  if (!changed) return changed.error();
-  RunOptions quick = options;
-  quick.control.record = false;
-  quick.control.progress = {};
-  const auto model = model_on(*changed, *run.lowered, quick);
-  if (!model) return model.error();
-  const auto timeline = options.engine->run(*model, quick.control);
-  if (!timeline) return timeline.error();
-  if (timeline->interrupted) return cancelled_work();
-  return to_seconds(timeline->makespan).count();
-}
+/// One value of the machine, to be scaled by a factor.
+struct Change {
+  const Parameter* parameter;
+  double factor;
+};
+
+/// Repeats a run on other machines: changes that leave the model's routes as they are run together, others one by one.
+class Reruns {
+ public:
+  Reruns(const Run& run, const RunOptions& options) : run_{run}, options_{options} {
+    options_.control.record = false;
+    options_.control.progress = {};
+  }
+
+  /// The makespan with each of these changes alone.
+  std::vector<Expected<double>> makespans(const std::vector<Change>& changes) const {
+    std::vector<Expected<double>> times(changes.size(), Expected<double>{0.0});
+    std::vector<Variant> variants(changes.size());
+    ThreadPool pool{options_.engine->folds ? options_.threads : 1};
+    pool.for_each(changes.size(), [&](std::size_t i, std::size_t) {
+      auto variant = variant_of(changes[i]);
+      if (!variant)
+        times[i] = variant.error();
+      else if (variant->model == nullptr)
+        times[i] = alone(*variant->system);
+      else
+        variants[i] = *std::move(variant);
+    });
+    std::vector<const Model*> models;
+    for (const Variant& variant : variants)
+      if (variant.model != nullptr) models.push_back(variant.model.get());
+    const auto timelines = run_variants(*options_.engine, models, options_.control, options_.threads);
+    auto next = timelines.begin();
+    for (std::size_t i = 0; i < changes.size(); ++i)
+      if (variants[i].model != nullptr) times[i] = makespan_of(*next++);
+    return times;
+  }
+
+ private:
+  struct Variant {
+    std::unique_ptr<const System> system;  // the model reads its machine
+    std::unique_ptr<const Model> model;    // null: it cannot be had from the run's
+  };
+
+  Expected<Variant> variant_of(const Change& change) const {
+    if (options_.stopped()) return cancelled_work();
+    Machine machine = run_.system->machine;
+    change.parameter->scale(machine, change.factor);
+    auto system = with_machine(*run_.system, std::move(machine));
+    if (!system) return system.error();
+    Variant variant{std::make_unique<const System>(*std::move(system)), nullptr};
+    auto model = recost(run_.model, variant.system->machine, *variant.system->topology, variant.system->placement, options_.control.stop);
+    if (!model) return model.error();
+    if (*model) variant.model = std::make_unique<const Model>(**std::move(model));
+    return variant;
+  }
+
+  Expected<double> alone(const System& system) const {
+    const auto model = model_on(system, *run_.lowered, options_);
+    if (!model) return model.error();
+    return makespan_of(options_.engine->run(*model, options_.control));
+  }
+
+  static Expected<double> makespan_of(const Expected<Timeline>& timeline) {
+    if (!timeline) return timeline.error();
+    if (timeline->interrupted) return cancelled_work();
+    return to_seconds(timeline->makespan).count();
+  }
+
+  const Run& run_;
+  RunOptions options_;
+};
 
 /// The label of a task, or of the Collective that it was lowered from: its tasks stand together, and begin with the launch.
 std::string stretch_label(const Program& program, TaskId id) {
@@ -185,17 +241,21 @@ std::string memory_users(const Run& run) {
 }
 
 std::string sentence_of(const Run& run, const std::vector<Parameter>& parameters, const std::vector<Sensitivity>& sensitivities,
-                        const std::function<Expected<double>(const Parameter&, double)>& makespan_with, double makespan) {
+                        const Reruns& reruns, double makespan) {
   // What gains most by 10 %, among those that gain most by 1 %.
   constexpr std::size_t tried = 3;
   const Parameter* best = nullptr;
   double gain = 0;
+  std::vector<Change> changes;
   for (std::size_t i = 0; i < std::min(tried, sensitivities.size()); ++i) {
     const auto parameter =
         std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == sensitivities[i].parameter; });
-    const auto changed = makespan_with(*parameter, parameter->more_is_better ? 1.1 : 0.9);
-    if (!changed) continue;
-    if (const double effect = *changed / makespan - 1; effect < gain) gain = effect, best = &*parameter;
+    changes.push_back({&*parameter, parameter->more_is_better ? 1.1 : 0.9});
+  }
+  const auto changed = reruns.makespans(changes);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (!changed[i]) continue;
+    if (const double effect = *changed[i] / makespan - 1; effect < gain) gain = effect, best = changes[i].parameter;
   }
   if (best == nullptr || gain > -1e-4)
     return "no single value of the machine bounds it: 10 % more or less of any one changes the time by less than 0.01 %";
@@ -225,19 +285,18 @@ Expected<Explanation> explain(const Run& run, const RunOptions& options) {
     return result;
   }
   const std::vector<Parameter> parameters = parameters_of(run);
-  std::vector<Expected<double>> times(parameters.size(), Expected<double>{0.0});
   options.tell(fmt::format("simulating with each of {} machine values changed", parameters.size()));
-  ThreadPool pool{options.engine->folds ? options.threads : 1};
-  pool.for_each(parameters.size(), [&](std::size_t i, std::size_t) { times[i] = rerun(run, options, parameters[i], 1.01); });
+  const Reruns reruns{run, options};
+  std::vector<Change> changes;
+  for (const Parameter& parameter : parameters) changes.push_back({&parameter, 1.01});
+  const auto times = reruns.makespans(changes);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!times[i]) return times[i].error();
     result.sensitivities.push_back({parameters[i].name, parameters[i].more_is_better, *times[i] / makespan - 1});
   }
   std::stable_sort(result.sensitivities.begin(), result.sensitivities.end(),
                    [](const Sensitivity& a, const Sensitivity& b) { return std::abs(a.effect) > std::abs(b.effect); });
-  result.sentence = sentence_of(
-      run, parameters, result.sensitivities, [&](const Parameter& parameter, double factor) { return rerun(run, options, parameter, factor); },
-      makespan);
+  result.sentence = sentence_of(run, parameters, result.sensitivities, reruns, makespan);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/base/blame.hpp"
 #include "sim/model/fold.hpp"
+#include "sim/model/recost.hpp"
 #include "sim/schedule/calls.hpp"
 #include "workloads/scenario/coverage.hpp"
 #include "workloads/scenario/trust.hpp"
@@ -219,6 +220,16 @@ Status inline_calls_of(Run& run, std::string why, const RunOptions& options) {
   return success();
 }
 
+/// The model of another run, recosted. False: it is not made like this one.
+Expected<bool> add_model_like(const Run& like, Run& run, const RunOptions& options) {
+  if (*like.lowered != *run.lowered || !differ_in_machine_only(*like.system, *run.system)) return false;
+  auto model = recost(like.model, run.system->machine, *run.system->topology, run.system->placement, options.control.stop);
+  if (!model) return model.error();
+  if (!*model) return false;
+  run.model = **std::move(model);
+  return true;
+}
+
 /// With calls played, where that may be exact.
 Status add_model(Run& run, const RunOptions& options) {
   std::shared_ptr<const PlayedCalls> calls;
@@ -234,6 +245,14 @@ Status add_model(Run& run, const RunOptions& options) {
   if (!model) return model.error();
   run.model = *std::move(model);
   return success();
+}
+
+/// The timeline of one node, with what the engine said of all.
+Timeline with_counts(Timeline of_node, const Timeline& all) {
+  of_node.events = all.events;
+  of_node.pass = all.pass;
+  of_node.finished = all.finished;
+  return of_node;
 }
 
 /// Runs the engine. Where the timeline is not to be kept, the metrics too, if the engine tells times task by task: the timeline is then that of the busiest
@@ -257,10 +276,7 @@ Expected<std::optional<Metrics>> run_and_measure(Run& run, const RunOptions& opt
     if (!reader->still_to_read()) break;
   }
   MetricsReader::Measured measured = reader->measured(run.timeline.makespan);
-  measured.timeline.events = run.timeline.events;
-  measured.timeline.pass = run.timeline.pass;
-  measured.timeline.finished = run.timeline.finished;
-  run.timeline = std::move(measured.timeline);
+  run.timeline = with_counts(std::move(measured.timeline), run.timeline);
   return std::optional<Metrics>{std::move(measured.metrics)};
 }
 
@@ -273,7 +289,7 @@ std::int64_t calls_in(const Schedule& schedule) {
 
 }  // namespace
 
-Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options) {
+Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options, const Run* like) {
   const Stopwatch wall;
   const Problem& problem = lowered.problem;
   options.tell("finding routes and costs of " + problem.schedule.name);
@@ -281,7 +297,10 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.system = std::make_unique<const System>(system);
   run.lowered = std::make_unique<const Schedule>(std::move(lowered.lowered));
   run.choices = std::move(lowered.choices);
-  if (auto ok = add_model(run, options); !ok) return ok.error();
+  const auto alike = like != nullptr ? add_model_like(*like, run, options) : false;
+  if (!alike) return alike.error();
+  if (!*alike)
+    if (auto ok = add_model(run, options); !ok) return ok.error();
   run.row.problem = problem.summary;
   run.row.changes = changes_of(system);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_of(problem, system),
@@ -291,6 +310,24 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.row.result.wall_s = wall.seconds();
   return run;
 }
+
+namespace {
+
+/// The figures of a run that was played; without `metrics` they are measured by the timeline.
+void conclude(Run& run, std::optional<Metrics> metrics, const Stopwatch& wall, const RunOptions& options) {
+  run.metrics = metrics ? *std::move(metrics) : measure(run.model, run.timeline);
+  const Result prepared = std::move(run.row.result);
+  run.row.result.trust = prepared.trust;
+  run.row.result = result_of(run);
+  run.row.result.engine = options.engine->name;
+  run.row.over_hbm = run.metrics.peak_memory > run.system->machine.chip.hbm;
+  run.row.axes = run.metrics.axes;
+  if (run.row.problem.training != nullptr) run.row.training = std::make_shared<const TrainingResult>(training_result(run));
+  run.row.result.build_s = prepared.build_s;
+  run.row.result.wall_s = prepared.wall_s + wall.seconds();
+}
+
+}  // namespace
 
 Status play(Run& run, const RunOptions& options) {
   const Stopwatch wall;
@@ -306,17 +343,75 @@ Status play(Run& run, const RunOptions& options) {
     }
     run.row.calls = {calls_in(*run.lowered), {}, beside_calls(run.model, run.timeline)};
   }
-  run.metrics = *measured ? **std::move(measured) : measure(run.model, run.timeline);
-  const Result prepared = std::move(run.row.result);
-  run.row.result.trust = prepared.trust;
-  run.row.result = result_of(run);
-  run.row.result.engine = options.engine->name;
-  run.row.over_hbm = run.metrics.peak_memory > run.system->machine.chip.hbm;
-  run.row.axes = run.metrics.axes;
-  if (run.row.problem.training != nullptr) run.row.training = std::make_shared<const TrainingResult>(training_result(run));
-  run.row.result.build_s = prepared.build_s;
-  run.row.result.wall_s = prepared.wall_s + wall.seconds();
+  conclude(run, *std::move(measured), wall, options);
   return success();
+}
+
+namespace {
+
+/// Plays those of these runs that can be played at once, and whose metrics one play can tell. Which of them were.
+std::vector<bool> play_at_once(const std::vector<Run*>& runs, const RunOptions& options) {
+  std::vector<bool> played(runs.size(), false);
+  if (options.engine->run_together == nullptr || runs.size() < 2) return played;
+  const Stopwatch wall;
+  std::vector<const Model*> models;
+  std::vector<MetricsReader> metrics;
+  std::vector<TimesReader*> readers;
+  metrics.reserve(runs.size());
+  for (const Run* run : runs) {
+    if (run->model.folded() || run->model.calls != nullptr || run->row.problem.training != nullptr) return played;  // they look at every device
+    models.push_back(&run->model);
+    readers.push_back(&metrics.emplace_back(run->model));
+  }
+  RunControl control = options.control;
+  control.record = false;
+  const auto timelines = options.engine->run_together(models, control, readers, 1);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    if (!timelines[r] || timelines[r]->interrupted || metrics[r].still_to_read()) continue;
+    MetricsReader::Measured measured = metrics[r].measured(timelines[r]->makespan);
+    runs[r]->timeline = with_counts(std::move(measured.timeline), *timelines[r]);
+    conclude(*runs[r], std::move(measured.metrics), wall, options);
+    played[r] = true;
+  }
+  return played;
+}
+
+}  // namespace
+
+std::vector<Expected<Row>> simulate_together(const std::vector<const PosedProblem*>& problems, const RunOptions& options) {
+  std::vector<Expected<Run>> runs;
+  runs.reserve(problems.size());  // runs point to the first
+  const Run* like = nullptr;
+  for (const PosedProblem* posed : problems) {
+    auto lowered = lower_problem(posed->system, posed->problem, options);
+    if (!lowered)
+      runs.push_back(lowered.error());
+    else
+      runs.push_back(prepare(posed->system, *std::move(lowered), options, like));
+    if (like == nullptr && runs.back()) like = &*runs.back();
+  }
+  std::vector<Run*> prepared;
+  for (auto& run : runs)
+    if (run) prepared.push_back(&*run);
+  const std::vector<bool> played = play_at_once(prepared, options);
+  std::vector<Expected<Row>> rows;
+  std::size_t next = 0;
+  for (auto& run : runs) {
+    if (!run) {
+      rows.push_back(run.error());
+      continue;
+    }
+    if (!played[next++])
+      if (auto ok = play(*run, options); !ok) {
+        rows.push_back(ok.error());
+        continue;
+      }
+    if (run->timeline.interrupted)
+      rows.push_back(cancelled_work());
+    else
+      rows.push_back(run->row);
+  }
+  return rows;
 }
 
 }  // namespace podsim

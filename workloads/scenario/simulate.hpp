@@ -9,6 +9,7 @@
 #include "sim/analysis/result.hpp"
 #include "sim/engine/engine.hpp"
 #include "workloads/scenario/collective_choice.hpp"
+#include "workloads/scenario/plan_choice.hpp"
 #include "workloads/scenario/play_calls.hpp"
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/run_options.hpp"
@@ -77,8 +78,13 @@ Expected<Run> simulate(const System& system, LoweredProblem lowered, const RunOp
 /// Any schedule; `policy` lowers its collectives.
 Expected<Run> simulate(const System& system, const Schedule& schedule, const RunOptions& options = {}, const CollectivePolicy& policy = {});
 
-/// The same in two steps: everything before the engine runs, then the engine and the figures.
-Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options);
+/// The same in two steps: everything before the engine runs, then the engine and the figures. `like`: a run of the same schedule on a machine with other
+/// values; the model shares with that run's what does not depend on them, and its schedule, so `like` must outlive the run.
+Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options, const Run* like = nullptr);
 Status play(Run& run, const RunOptions& options);
+
+/// The row of each problem, as simulate() gives it. Systems may differ in the values of their machines only (differ_in_machine_only()). Where lowered schedules
+/// are equal and devices do not fold, they are prepared from one another and played together. One thread.
+std::vector<Expected<Row>> simulate_together(const std::vector<const PosedProblem*>& problems, const RunOptions& options);
 
 }  // namespace podsim

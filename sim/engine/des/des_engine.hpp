@@ -5,7 +5,7 @@
 
 namespace podsim {
 
-/// Simulates any model; a folded model gives the same picoseconds as the unfolded one. Where no flow holds back another one, there is a shorter way than
+/// Simulates any model; a folded model gives the same picoseconds as the unfolded one. Where few flows hold back others, there is a shorter way than
 /// events (../max_plus/max_plus.hpp), which is tried first.
 Expected<Timeline> run_des(const Model& model, const RunControl& control);
 

@@ -51,6 +51,38 @@ struct Seen {
 /// Takes all meetings, however many.
 constexpr MeetingLimits any_meetings{0, 1, 1, 1e9, 64};
 
+/// Looks at a timeline of events only: a transfer that was held back crosses a link that was full at some time while it was there.
+::testing::AssertionResult only_full_links_hold_back(const Model& model, const Timeline& timeline) {
+  const CostedGraph costs = write_out(model);
+  struct On {
+    std::int64_t begin, end;
+    double alone;
+  };
+  std::vector<std::vector<On>> on_link(costs.links.size());
+  std::vector<std::size_t> slow;
+  std::vector<On> flows(costs.graph.activities.size());
+  for (std::size_t a = 0; a < flows.size(); ++a) {
+    const TransferCost& transfer = costs.transfers[a];
+    if (costs.graph.activities[a].kind != Activity::Kind::transfer || transfer.flow_bytes == 0 || is_unlimited(costs.bottlenecks[transfer.route])) continue;
+    const BytesPerSecond alone = costs.bottlenecks[transfer.route];
+    flows[a] = {(timeline.start(a) + ceil_to_clock(transfer.delay)).count(), timeline.sent(a).count(), alone.count()};
+    if (flows[a].end > flows[a].begin + ceil_to_clock(Seconds{transfer.flow_bytes / alone.count()}).count() + 1) slow.push_back(a);
+    for (const LinkId link : costs.routes[transfer.route]) on_link[link.index()].push_back(flows[a]);
+  }
+  for (const std::size_t a : slow) {
+    bool met = false;
+    for (const LinkId link : costs.routes[costs.transfers[a].route]) {
+      if (is_unlimited(costs.links[link.index()]) || model.links[link.index()].is_memory) continue;
+      double sum = 0;
+      for (const On& flow : on_link[link.index()])
+        if (flow.begin < flows[a].end && flows[a].begin < flow.end) sum += flow.alone;
+      met |= sum > costs.links[link.index()].count() * (1 + 1e-9);
+    }
+    if (!met) return ::testing::AssertionFailure() << "activity " << a << " is slow, and nothing is in its way";
+  }
+  return slow.empty() ? ::testing::AssertionFailure() << "no transfer is held back" : ::testing::AssertionSuccess();
+}
+
 /// Both ways of one model.
 void compare(const Model& model, Seen& seen) {
   const auto events = run_events(model, {});
@@ -67,6 +99,8 @@ void compare(const Model& model, Seen& seen) {
   for (std::size_t a = 0; a < events->size(); ++a) ASSERT_EQ(passed->at(a), events->at(a)) << "activity " << a;
   if (passed->pass == "max-plus") {
     ASSERT_TRUE(nobody_was_held_back(model, *events));
+  } else if (!nobody_was_held_back(model, *events)) {  // else works were, or flows fit at last
+    ASSERT_TRUE(only_full_links_hold_back(model, *events));
   }
   const CostedGraph costs = write_out(model);
   for (std::size_t a = 0; a < events->size(); ++a)
@@ -109,7 +143,6 @@ TEST_P(MaxPlusIsDes, OnRandomSchedules) {
   RecordProperty("needless", seen.needless);
   EXPECT_GE(seen.passed, 75);
   EXPECT_GE(seen.mixed, 75);
-  std::cerr << seen.passed << " passed, " << seen.mixed << " mixed, " << seen.met << " met, " << seen.needless << " needless\n";
 }
 
 /// Memory that a work on the core fills alone, beside slower links: the work gets what transfers leave.
@@ -141,7 +174,54 @@ TEST_P(MaxPlusIsDes, WhereTransfersSlowWorks) {
   }
   RecordProperty("slowed works", seen.slowed_works);
   EXPECT_GE(seen.slowed_works, 5);
-  std::cerr << seen.passed << " passed, " << seen.mixed << " mixed, " << seen.met << " met, " << seen.needless << " needless\n";
+}
+
+/// On a line of three, device 0 sends 1000 elements to device 2, 1 ns each, while device 1 copies `copied` elements, 1 ns each, and then sends to device 2.
+/// Each hop takes `latency`.
+struct TwoFlows {
+  testing::SmallSystem pod;
+  Schedule schedule;
+
+  TwoFlows(std::int64_t copied, Seconds latency) : pod{system(latency)} {
+    testing::Writer w{pod.mesh};
+    const BufferId a = w.scratch("a", {4000}), b = w.scratch("b", {4000});
+    const AxisView x = w.axis(0);
+    w.add("far", testing::shift(x, Affine{{}, 2}, testing::part(a, 0, 1000), testing::part(b, 0, 1000)), {}, testing::between(x, 0, 1));
+    const TaskId wait = w.add("wait", testing::copy(testing::part(a, 0, copied), testing::part(b, 2000, copied)), {}, testing::between(x, 1, 2));
+    w.add("near", testing::shift(x, Affine{{}, 1}, testing::part(a, 0, 500), testing::part(b, 1000, 500)), {testing::after(wait)}, testing::between(x, 1, 2));
+    schedule = std::move(w.schedule);
+  }
+  static testing::SmallSystem system(Seconds latency) {
+    Machine machine = testing::plain_machine();
+    for (LinkParameters& link : machine.link) link.latency = latency;
+    return testing::small_system(machine, {3}, false);
+  }
+};
+
+TEST(MaxPlus, FlowsMayTouchInAPicosecond) {
+  const TwoFlows touching{1000, Seconds{}};
+  const auto model = testing::model_of(touching.pod, touching.schedule);
+  ASSERT_TRUE(model) << to_text(model.error());
+  const auto events = run_events(*model, {});
+  const auto passed = run_max_plus(*model, {});
+  ASSERT_TRUE(passed && events);
+  EXPECT_EQ(passed->pass, "max-plus");
+  EXPECT_EQ(testing::times_of(*passed), testing::times_of(*events));
+  EXPECT_EQ(passed->makespan, Picoseconds{1'500'000});
+}
+
+TEST(MaxPlus, FlowsThatOverlapByAPicosecondMeet) {
+  const TwoFlows overlapping{1000, Seconds{1e-12}};  // the far flow begins behind two hops, the near one behind one
+  const auto model = testing::model_of(overlapping.pod, overlapping.schedule);
+  ASSERT_TRUE(model) << to_text(model.error());
+  const auto events = run_events(*model, {});
+  ASSERT_TRUE(events);
+  EXPECT_FALSE(run_max_plus(*model, {}));  // so few activities are left to events
+  const auto mixed = run_max_plus(*model, {}, any_meetings);
+  ASSERT_TRUE(mixed);
+  EXPECT_EQ(mixed->pass, "mixed");
+  EXPECT_EQ(testing::times_of(*mixed), testing::times_of(*events));
+  EXPECT_GT(events->sent(0), Picoseconds{1'000'002});
 }
 
 }  // namespace

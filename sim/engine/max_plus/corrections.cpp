@@ -6,12 +6,22 @@
 
 namespace podsim::max_plus {
 
+namespace {
+
+constexpr std::size_t shifts_kept = 32;
+
+}  // namespace
+
 /// Before a play that corrects.
 void Pass::begin_correcting() {
-  hot_.emplace(model_, rates_, is_hot_);
-  consistent_ = true;
   corrected_ = 0;
   wanted_ = {};
+  ending_ = {};
+  has_ended_.clear();
+  seen_begin_.clear();
+  shifts_.clear();
+  safe_.assign(rows_.rows.size() + 1, unknown);
+  for (std::size_t i = rows_.rows.size(); i-- > 0;) safe_[i] = std::min(safe_[i + 1], hot_begin_[graph_.number(rows_.rows[i].program, rows_.rows[i].task)]);
   followers_.assign(2 * rows_.rows.size(), {});
   for (std::uint32_t i = 0; i < rows_.rows.size(); ++i)
     for (const auto& [sources, receive] : {std::pair{rows_.own(rows_.rows[i]), false}, std::pair{rows_.receive(rows_.rows[i]), true}})
@@ -30,36 +40,67 @@ void Pass::begin_correcting() {
       }
 }
 
-/// A hot flow begins; its end, as if it were alone, until correct() knows better.
-std::int64_t Pass::begin_hot(const Transfers& transfers, std::size_t l, std::int64_t begin, std::uint32_t activity) {
-  const std::uint32_t path = transfers.paths[l];
-  const std::int64_t end = sum(begin, transfers.times[transfers.path_classes[path]].flow);
-  hot_->add({activity, transfers.row, static_cast<std::uint32_t>(l), path, transfers.cost.flow_bytes, begin, end});
-  return end;
+void Pass::begin_hot(const Place& at, std::int64_t begin, std::int64_t seen) {
+  const Row& row = rows_.rows[at.row];
+  const TaskCost& cost = cost_of(at.row);
+  hot_->add({model_.deployment.activity(row.program, row.task, at.local), at.row, at.local, model_.routings[cost.routing][at.local], cost.flow_bytes, begin, unknown});
+  has_ended_.push_back(false);
+  shifts_.push_back(begin - seen);
+  if (shifts_.size() > shifts_kept) shifts_.pop_front();
 }
 
-/// Evaluates again, by row, what follows from hot flows and slowed works that changed, until nothing does.
-void Pass::correct() {
+/// By how much hot flows begin later now than the last play saw.
+std::int64_t Pass::shift() const { return shifts_.empty() ? 0 : std::max<std::int64_t>(0, *std::min_element(shifts_.begin(), shifts_.end())); }
+
+/// Evaluates what follows from hot flows that end by `safe`, and again what follows from times that changed. False: that is too much.
+bool Pass::correct(std::int64_t safe) {
   const auto most = static_cast<std::int64_t>(limits_.corrections * static_cast<double>(model_.deployment.activities()));
-  for (;;) {
-    const auto& changed = hot_->settle();
-    if (changed.empty() && wanted_.empty()) return;
-    for (const HotFlows::Change& change : changed) {
-      const HotFlows::Flow& flow = hot_->flow(change.number);
-      set({flow.row, flow.local}, start_[flow.activity].count(), flow.end);
-      want_works_beside({flow.row, flow.local}, change.begin, change.end);
-    }
-    while (!wanted_.empty() && consistent_) {
+  do {
+    while (!wanted_.empty()) {
       const Place at = wanted_.top();
       while (!wanted_.empty() && wanted_.top() == at) wanted_.pop();
       if (cost_of(at.row).kind == TaskCost::Kind::work)
         evaluate_work(at);
       else
         evaluate_transfer(at);
-      consistent_ = ++corrected_ <= most;
+      if (++corrected_ > most) return false;
     }
-    if (!consistent_) wanted_ = {};
+    settle();
+  } while (!wanted_.empty() || end_next(safe));
+  return true;
+}
+
+/// Hot flows at their rates.
+void Pass::settle() {
+  for (const HotFlows::Change& change : hot_->settle()) {
+    const HotFlows::Flow& flow = hot_->flow(change.number);
+    if (on_memory_of_[flow.row] != no_device) {
+      OnMemory& range = on_memory_[on_memory_of_[flow.row]];
+      range.begin = std::min(range.begin, change.begin);
+      range.end = std::max(range.end, change.end);
+    }
+    want_works_beside({flow.row, flow.local}, change.begin, change.end);
+    if (has_ended_[change.number])
+      set({flow.row, flow.local}, start_[flow.activity].count(), flow.end);
+    else
+      ending_.emplace(flow.end, change.number);
   }
+}
+
+/// The hot flows that end next, in one picosecond. False: there are none by `safe`.
+bool Pass::end_next(std::int64_t safe) {
+  bool any = false;
+  for (std::int64_t now = safe; !ending_.empty() && ending_.top().first <= now;) {
+    const auto [end, number] = ending_.top();
+    ending_.pop();
+    const HotFlows::Flow& flow = hot_->flow(number);
+    if (has_ended_[number] || flow.end != end) continue;
+    has_ended_[number] = true;
+    set({flow.row, flow.local}, start_[flow.activity].count(), end);
+    any = true;
+    now = end;
+  }
+  return any;
 }
 
 void Pass::evaluate_work(const Place& at) {
@@ -70,7 +111,7 @@ void Pass::evaluate_work(const Place& at) {
   std::int64_t start = gate_then(rows_.own(row), row.program, at.local);
   if (cost.on_core) start = std::max(start, core_free_then(row.program, row.task, at.local));
   std::int64_t end = sum(start, time.whole());
-  if (memories_.may_slow() && cost.memory_bytes > 0 && time.flow > 0) {
+  if (memories_.may_slow() && cost.memory_bytes > 0 && time.flow > 0 && end != unknown) {
     const std::int64_t begin = sum(start, time.launch);
     const MemoryUse::Work work{model_.memory_paths[node], cost.memory_bytes, time.flow, begin};
     if (const std::int64_t latest = memories_.latest_end(work); latest != sum(begin, time.flow)) {
@@ -99,8 +140,10 @@ void Pass::evaluate_transfer(const Place& at) {
   const std::uint32_t activity = model_.deployment.activity(row.program, row.task, at.local);
   if (start_[activity].count() == start) return;
   start_[activity] = Picoseconds{start};
-  hot_->move(hot_->of(activity), begin);
-  if (on_memory_of_[at.row] != no_device) on_memory_[on_memory_of_[at.row]].begin = std::min(on_memory_[on_memory_of_[at.row]].begin, begin);
+  if (const std::uint32_t number = hot_->of(activity); number != no_device)
+    hot_->move(number, begin);
+  else
+    begin_hot(at, begin, seen_begin_.at(activity));
 }
 
 /// The times of an instance. What waits for its end is told if that changes.
@@ -123,17 +166,18 @@ void Pass::set(const Place& at, std::int64_t start, std::int64_t end) {
   if (Times& received = known_[receiving].received; !received.empty()) received[there.local] = received_then(there.program, task, there.local);
   tell(receiving, true, there.local);
   if (!memories_.may_slow() || on_memory_of_[at.row] == no_device) return;
-  const std::int64_t flow = timings_.of_transfer(cost_of(at.row))[timings_.path_classes()[model_.routings[cost_of(at.row).routing][at.local]]].flow;
-  if (flow == 0) return;
+  const std::uint32_t path = model_.routings[cost_of(at.row).routing][at.local];
+  const std::int64_t flow = timings_.of_transfer(cost_of(at.row))[timings_.path_classes()[path]].flow;
+  if (flow == 0 || hot_->on(path)) return;
   OnMemory& range = on_memory_[on_memory_of_[at.row]];
   range.begin = std::min(range.begin, end - flow);
   range.end = std::max(range.end, end);
-  for (const std::int64_t until : {before, end}) want_works_beside(at, until - flow, until);
+  for (const std::int64_t until : {before, end})
+    if (until != unknown) want_works_beside(at, until - flow, until);
 }
 
 /// To all gates of played rows that wait for this half on its device.
 void Pass::tell(std::uint32_t source, bool received, std::uint32_t local) {
-  if (!consistent_) return;
   for (const auto& [i, receive] : followers_[2 * source + (received ? 1 : 0)]) {
     if (i >= played_) continue;
     const Participants& who = who_of(i);
@@ -158,7 +202,7 @@ void Pass::tell_core(const Place& at, std::int64_t end) {
   for (std::size_t next = core_position_[graph_.number(row.program, row.task)] + 1; next < core.size(); ++next) {
     if (!model_.deployment.who(row.program, core[next]).does(at.local)) continue;
     if (const std::uint32_t i = row_of(row.program, core[next]); i < played_) {
-      if (consistent_) wanted_.push({i, at.local});
+      wanted_.push({i, at.local});
       return;
     }
     break;
@@ -174,7 +218,7 @@ void Pass::want_works_beside(const Place& at, std::int64_t begin, std::int64_t e
 
 /// Works whose ends were told, and that a transfer slows, or did.
 void Pass::want_works(std::uint32_t node, std::int64_t begin, std::int64_t end) {
-  if (begin >= told_until_[node] || last_on_core_[node] == no_device || !consistent_) return;
+  if (begin >= told_until_[node] || last_on_core_[node] == no_device) return;
   const auto& [program, local] = model_.deployment.places[node];
   for (std::size_t next = last_on_core_[node] + std::size_t{1}; next-- > 0;) {
     const std::uint32_t task = core_[program][next];
@@ -244,8 +288,8 @@ void Pass::add_beside(const Place& at, const PathLink& memory, std::uint32_t nod
   if (!model_.links[memory.link].is_memory) return;
   const Row& row = rows_.rows[at.row];
   const std::uint32_t activity = model_.deployment.activity(row.program, row.task, at.local), path = model_.routings[cost_of(at.row).routing][at.local];
-  const std::int64_t sent = sent_[activity].count(), since = sent - timings_.of_transfer(cost_of(at.row))[timings_.path_classes()[path]].flow;
-  if (sent <= begin) return;
+  const std::int64_t sent = flow_end(activity, path), since = sent - timings_.of_transfer(cost_of(at.row))[timings_.path_classes()[path]].flow;
+  if (sent == unknown || sent <= begin) return;
   if (hot_->on(path))
     add_hot_beside(activity, memory.weight, node);
   else if (since < end)

@@ -29,7 +29,7 @@ Model net_of(const Model& model, const LinkRates& rates, const std::vector<bool>
     Path path = model.paths[p];
     path.first = static_cast<std::uint32_t>(net.path_links.size());
     for (const PathLink& on : links)
-      if (!model.links[on.link].is_memory) net.path_links.push_back({add(on.link), on.weight});
+      if (!model.links[on.link].is_memory) net.path_links.edit().push_back({add(on.link), on.weight});
     path.last = static_cast<std::uint32_t>(net.path_links.size());
     net.paths.push_back(path);
   }

@@ -34,8 +34,11 @@ class HotFlows {
   };
   std::uint32_t add(const Flow& flow);
   void move(std::uint32_t flow, std::int64_t begin);
-  /// Position of an activity's flow.
-  [[nodiscard]] std::uint32_t of(std::uint32_t activity) const { return of_activity_.at(activity); }
+  /// Position of an activity's flow; no_device: it was not added.
+  [[nodiscard]] std::uint32_t of(std::uint32_t activity) const {
+    const auto found = of_activity_.find(activity);
+    return found == of_activity_.end() ? no_device : found->second;
+  }
   [[nodiscard]] const Flow& flow(std::uint32_t number) const { return flows_[number].flow; }
   [[nodiscard]] std::size_t size() const { return flows_.size(); }
 

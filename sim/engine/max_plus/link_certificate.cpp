@@ -33,19 +33,8 @@ void LinkCertificate::begin_collecting(std::size_t most) {
 std::optional<std::vector<std::uint32_t>> LinkCertificate::misfits() {
   if (overflowed_) return std::nullopt;
   std::vector<std::uint32_t> result;
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, of the sum of draws: at one time flows end before others begin
   for (Suspect& suspect : suspects_) {
-    changes.clear();
-    for (const Flow& flow : suspect.flows) changes.emplace_back(flow.begin, flow.draw), changes.emplace_back(flow.end, -flow.draw);
-    std::sort(changes.begin(), changes.end());
-    std::int64_t sum = 0;
-    for (const auto& [time, change] : changes) {
-      if (change > 0 && change > rates_.capacity[suspect.link] - sum) {
-        result.push_back(suspect.link);
-        break;
-      }
-      sum += change;
-    }
+    if (!fit_together(suspect.flows, rates_.capacity[suspect.link])) result.push_back(suspect.link);
     suspect.flows = {};
   }
   return result;
@@ -55,6 +44,19 @@ void LinkCertificate::forget() {
   std::fill(links_.begin(), links_.end(), State{});
   suspects_.clear();
   collecting_ = overflowed_ = false;
+}
+
+bool fit_together(std::span<const Crossing> flows, std::int64_t capacity) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, of the sum of draws
+  changes.reserve(2 * flows.size());
+  for (const Crossing& flow : flows) changes.emplace_back(flow.begin, flow.draw), changes.emplace_back(flow.end, -flow.draw);
+  std::sort(changes.begin(), changes.end());
+  std::int64_t sum = 0;
+  for (const auto& [time, change] : changes) {
+    if (change > 0 && change > capacity - sum) return false;
+    sum += change;
+  }
+  return true;
 }
 
 }  // namespace podsim::max_plus

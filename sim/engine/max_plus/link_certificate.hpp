@@ -3,11 +3,19 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/engine/link_rates.hpp"
 
 namespace podsim::max_plus {
+
+/// A flow on a link: what it takes of it in [begin, end).
+struct Crossing {
+  std::int64_t begin, end, draw;
+};
+/// Whether flows on one link fit its capacity at all times. At one time flows end before others begin.
+bool fit_together(std::span<const Crossing> flows, std::int64_t capacity);
 
 /// Flows are found in any order. A link whose flows come one after the other, in the order in which they are found, costs one comparison per flow. The
 /// other links are suspects: a second pass collects their flows, and misfits() adds them up over time.
@@ -39,12 +47,9 @@ class LinkCertificate {
     std::int64_t begin = 0, end = 0, draw = 0;  // of the last flow
     std::uint32_t suspect = no_device;          // position in suspects_
   };
-  struct Flow {
-    std::int64_t begin, end, draw;
-  };
   struct Suspect {
     std::uint32_t link;
-    std::vector<Flow> flows;
+    std::vector<Crossing> flows;
   };
   bool cross_suspect(std::uint32_t link, std::int64_t draw, std::int64_t begin, std::int64_t end);
 

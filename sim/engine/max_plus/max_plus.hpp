@@ -10,8 +10,8 @@ struct MeetingLimits {
   std::int64_t fewest_activities = 20'000;  // of a model; less are not worth it
   double links = 0.03;                      // on which flows meet, of all links that transfers use
   double flows = 0.05;                      // that cross such links, of all activities
-  double corrections = 0.1;                 // in one play, of all activities
-  int plays = 8;
+  double corrections = 0.25;                // in one play, of all activities
+  int plays = 6;
 };
 
 /// start = the latest of what a task waits for, end = start + its duration alone. A run of des is just that where flows fit their links at all times.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "sim/engine/max_plus/pass.hpp"
 #include "sim/engine/max_plus/sum.hpp"
@@ -8,19 +7,26 @@
 namespace podsim::max_plus {
 
 std::optional<Timeline> Pass::run() {
-  if (!memories_.applies() || !play()) return std::nullopt;
-  if (interrupted_) return timeline("max-plus");
-  told_all_ = true;
-  if (!met_ && links_.has_suspects()) {
-    links_.begin_collecting(most_collected());
-    if (!play()) return std::nullopt;
-    if (interrupted_) return timeline("max-plus");
-    const auto misfits = links_.misfits();
-    if (!misfits || !std::all_of(misfits->begin(), misfits->end(), [&](std::uint32_t link) { return heat(link); })) return std::nullopt;
-  }
-  if (!met_) return timeline("max-plus");
+  if (!memories_.applies() || !play_first()) return std::nullopt;
+  if (interrupted_ || !met_) return timeline("max-plus");
   if (most_hot_links_ == 0 || !play_meetings()) return std::nullopt;
   return timeline("mixed");
+}
+
+/// Each flow at its own rate. False: too much meets.
+bool Pass::play_first() {
+  bool all = play();
+  told_all_ = true;
+  if (!all && met_ && start_.empty() && hot_links_ <= most_hot_links_ && most_hot_links_ > 0) {
+    links_.forget();
+    record();
+    all = play();
+  }
+  if (!all || interrupted_ || met_ || !links_.has_suspects()) return all;
+  links_.begin_collecting(most_collected());
+  if (!play() || interrupted_) return interrupted_;
+  const auto misfits = links_.misfits();
+  return misfits && std::all_of(misfits->begin(), misfits->end(), [&](std::uint32_t link) { return heat(link); });
 }
 
 /// Of suspects' flows. Collecting more would cost more memory than the timeline.
@@ -37,26 +43,38 @@ Timeline Pass::timeline(std::string_view pass) {
   return result;
 }
 
-/// Plays until one is consistent and proven. False: too much meets, or it does not settle.
+/// Plays until one is proven. False: too much meets.
 bool Pass::play_meetings() {
-  const std::int64_t activities = model_.deployment.activities();
-  record();
+  if (start_.empty()) {
+    record();
+    if (!play()) return false;
+  }
   for (int plays = 0; plays < limits_.plays; ++plays) {
+    if (!spread_heat()) return false;
+    hot_.emplace(model_, rates_, is_hot_);
+    use(graph_.order(wanted()));
     begin_correcting();
-    if (!play() || static_cast<double>(hot_->size()) > limits_.flows * static_cast<double>(activities)) return false;
+    if (!play() || static_cast<double>(hot_->size()) > limits_.flows * static_cast<double>(model_.deployment.activities())) return false;
     if (interrupted_) return true;
-    const auto times = wanted();
-    if (consistent_) {
-      const std::size_t before = hot_links_;
-      if (!prove()) return false;
-      if (hot_links_ == before) {
-        interrupted_ = Picoseconds{last_} > control_.limit;
-        return true;
-      }
-    }
-    use(graph_.order(times));
+    const std::size_t before = hot_links_;
+    if (!prove()) return false;
+    if (hot_links_ > before) continue;
+    interrupted_ = Picoseconds{last_} > control_.limit;
+    return true;
   }
   return false;
+}
+
+/// Links of hot flows are hot too: a flow that others hold back is there longer. False: these are too many.
+bool Pass::spread_heat() {
+  const std::vector<bool> was_hot = is_hot_;
+  for (std::uint32_t path = 0; path < model_.paths.size(); ++path) {
+    const auto links = rates_.links_of(path);
+    if (std::none_of(links.begin(), links.end(), [&](const PathLink& on) { return was_hot[on.link]; })) continue;
+    for (const PathLink& on : links)
+      if (!model_.links[on.link].is_memory && !is_hot_[on.link] && !heat(on.link)) return false;
+  }
+  return true;
 }
 
 /// Whether flows that are not hot fit their links at all times, and hot ones are alone on theirs. Other links become hot. False: these are too many, or
@@ -106,30 +124,40 @@ bool Pass::cross_row(std::uint32_t i) {
     const Timings::OfTransfer& time = times[timings_.path_classes()[path]];
     if (time.flow == 0) continue;
     const bool hot = hot_->on(path);
-    const std::int64_t begin = sum(start, time.delay), rate = rates_.path_rate[path];
-    for (const PathLink& on : rates_.links_of(path)) {
-      if (model_.links[on.link].is_memory || is_hot_[on.link]) continue;
-      if (!links_.cross(on.link, hot ? rates_.capacity[on.link] : rate * on.weight, begin, end) && !heat(on.link)) return false;
+    for (std::uint32_t c = crossing_rows_[path]; c < crossing_rows_[path + 1]; ++c) {
+      const Crossing& on = crossings_[c];
+      if (!is_hot_[on.link] && !links_.cross(on.link, hot ? rates_.capacity[on.link] : on.draw, sum(start, time.delay), end) && !heat(on.link)) return false;
     }
   }
   return true;
 }
 
-/// By when each task is wanted: where hot flows begin, a play must find them in order of time; works that transfers may slow come late; what needs them,
-/// later still.
+/// By when each task is wanted, as the last play saw it: a play must find hot flows in order of time; works that transfers may slow come late; what needs
+/// them, later still.
 std::vector<std::int64_t> Pass::wanted() {
-  std::vector<std::int64_t> by_row(rows_.rows.size(), std::numeric_limits<std::int64_t>::max());
-  for (std::uint32_t number = 0; number < hot_->size(); ++number) by_row[hot_->flow(number).row] = std::min(by_row[hot_->flow(number).row], hot_->flow(number).begin);
-  std::vector<std::int64_t> result(by_row.size());
-  for (std::uint32_t i = 0; i < by_row.size(); ++i) {
-    const Row& row = rows_.rows[i];
-    const auto& of_program = model_.deployment.programs[row.program];
-    std::int64_t& time = result[graph_.number(row.program, row.task)];
-    time = by_row[i];
-    if (time < std::numeric_limits<std::int64_t>::max() || cost_of(i).kind == TaskCost::Kind::receive || who_of(i).doers == 0) continue;
-    const std::uint32_t first = of_program.first_activity[row.task], end = first + who_of(i).doers;
-    time = cost_of(i).kind == TaskCost::Kind::work ? std::max_element(sent_.begin() + first, sent_.begin() + end)->count()
-                                                   : std::min_element(start_.begin() + first, start_.begin() + end)->count();
+  std::vector<std::optional<std::vector<std::uint32_t>>> hot_on(model_.routings.size());  // per routing, its senders of hot flows
+  std::vector<std::int64_t> result(rows_.rows.size(), unknown);
+  hot_begin_.assign(rows_.rows.size(), unknown);
+  for (const Row& row : rows_.rows) {
+    const TaskCost& cost = model_.costs[row.program][row.task];
+    const Participants& who = model_.deployment.who(row.program, row.task);
+    if (cost.kind == TaskCost::Kind::receive || who.doers == 0) continue;
+    const std::uint32_t number = graph_.number(row.program, row.task);
+    const std::uint32_t first = model_.deployment.programs[row.program].first_activity[row.task], end = first + who.doers;
+    if (cost.kind == TaskCost::Kind::work) {
+      result[number] = std::max_element(sent_.begin() + first, sent_.begin() + end)->count();
+      continue;
+    }
+    const std::vector<std::uint32_t>& paths = model_.routings[cost.routing];
+    auto& hot = hot_on[cost.routing];
+    if (!hot) {
+      hot.emplace();
+      for (std::uint32_t l = 0; l < paths.size(); ++l)
+        if (paths[l] != no_device && hot_->on(paths[l])) hot->push_back(l);
+    }
+    for (const std::uint32_t l : *hot)
+      if (who.does(l)) hot_begin_[number] = std::min(hot_begin_[number], sum(start_[first + who.rank[l]].count(), timings_.of_transfer(cost)[timings_.path_classes()[paths[l]]].delay));
+    result[number] = hot_begin_[number] != unknown ? hot_begin_[number] : std::max_element(start_.begin() + first, start_.begin() + end)->count();
   }
   return result;
 }

@@ -87,7 +87,7 @@ MemoryUse::Rate MemoryUse::rate_of(const Work& work) const {
 
 std::int64_t MemoryUse::latest_end(const Work& work) const {
   const Rate rate = rate_of(work);
-  const std::int64_t least = rate.beside(memories_[rates_.links_of(work.path).front().link - first_].most);
+  const std::int64_t least = rate.beside(most_beside(work));
   // A work whose rate changes loses up to a picosecond's bytes to rounding each time; nothing is lost by looking further.
   return later(Picoseconds{work.begin}, Picoseconds{least == rate.most ? work.alone : rates_.duration(work.bytes, least) * 2}).count();
 }

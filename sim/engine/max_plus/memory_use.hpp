@@ -41,6 +41,8 @@ class MemoryUse {
   };
   /// When it ends if transfers draw the most they can; if that is not `alone` after its begin, they matter.
   [[nodiscard]] std::int64_t latest_end(const Work& work) const;
+  /// What else than the work itself that depends on: the most that transfers draw of its memory at one time.
+  [[nodiscard]] std::int64_t most_beside(const Work& work) const { return memories_[rates_.links_of(work.path).front().link - first_].most; }
   /// When it ends beside these transfers, which must be all that are there before its latest end.
   [[nodiscard]] std::int64_t end(const Work& work, std::span<const Beside> beside);
   /// Its end was told: cross() knows. Works of a node come in its core's order.

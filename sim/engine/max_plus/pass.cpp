@@ -21,6 +21,12 @@ Pass::Pass(const Model& model, const RunControl& control, const MeetingLimits& l
   for (const PathLink& on : rates_.path_links) used[on.link] = !model.links[on.link].is_memory;
   if (model.deployment.activities() >= limits.fewest_activities)
     most_hot_links_ = static_cast<std::size_t>(limits.links * static_cast<double>(std::count(used.begin(), used.end(), true)));
+  crossing_rows_.push_back(0);
+  for (std::uint32_t path = 0; path < model.paths.size(); ++path) {
+    for (const PathLink& on : rates_.links_of(path))
+      if (!model.links[on.link].is_memory) crossings_.push_back({on.link, rates_.path_rate[path] * on.weight});
+    crossing_rows_.push_back(static_cast<std::uint32_t>(crossings_.size()));
+  }
   use(graph.order());
 }
 
@@ -59,14 +65,14 @@ bool Pass::play() {
   for (const Unit& unit : rows_.units) {
     if (finished_ >= next_report) {
       next_report = finished_ + instances_between_reports;
-      if (control_.progress) control_.progress(RunProgress{Picoseconds{last_}, finished_, model_.deployment.activities()});
+      if (control_.progress) control_.progress(RunProgress{Picoseconds{hot_ ? safe_[unit.first] : last_}, finished_, model_.deployment.activities()});
       interrupted_ = control_.stop.requested();
     }
     interrupted_ |= !hot_ && Picoseconds{last_} > control_.limit;  // flows that meet would end later still
     if (interrupted_) return true;
     played_ = unit.end;
     if (!(unit.is_circle() ? play_circle(unit) : play_row(unit.first))) return false;
-    if (hot_) correct();
+    if (hot_ && !correct(sum(safe_[unit.end], shift()))) return false;
     for (const std::uint32_t row : forgotten_after_[unit.end - 1]) {
       known_[row].asked_for = false;
       recycle(known_[row]);
@@ -199,6 +205,7 @@ bool Pass::look_beside(std::uint32_t i) {
     const Timings::OfWork& time = times[speed_class(node)];
     if (time.flow <= 0) continue;
     const std::int64_t begin = sum(std::max(own_[l], core_free_[node]), time.launch);
+    if (begin == unknown) continue;
     const MemoryUse::Work work{model_.memory_paths[node], cost.memory_bytes, time.flow, begin};
     const std::int64_t latest = memories_.latest_end(work);
     if (latest == sum(begin, time.flow)) continue;
@@ -228,14 +235,14 @@ void Pass::find_beside(std::uint32_t i) {
     const std::uint32_t to = who.to[l];
     if (to == no_device) continue;
     const std::uint32_t from = of_program.devices[l], path = paths[l];
-    const std::int64_t end = hot_ ? sent_[first_activity + who.rank[l]].count() : known_[i].sent[l];
-    if (end <= begin_[from] && end <= begin_[to]) continue;
+    const std::int64_t end = hot_ ? flow_end(first_activity + who.rank[l], path) : known_[i].sent[l];
+    if (end == unknown || (end <= begin_[from] && end <= begin_[to])) continue;
     const auto links = rates_.links_of(path);
     if (links.empty()) continue;
     const std::int64_t begin = end - times[timings_.path_classes()[path]].flow;
     const auto add = [&](const PathLink& memory, std::uint32_t node) {
       if (!model_.links[memory.link].is_memory || end <= begin_[node]) return;
-      if (hot_ && hot_->on(path))
+      if (hot_ && hot_->on(path))  // at several rates
         add_hot_beside(first_activity + who.rank[l], memory.weight, node);
       else if (begin < latest_[node])
         beside_[node].push_back({begin, end, rates_.path_rate[path] * memory.weight});
@@ -243,6 +250,13 @@ void Pass::find_beside(std::uint32_t i) {
     add(links.front(), from);
     if (links.size() > 1) add(links.back(), to);
   }
+}
+
+/// In a play that corrects: when the flow of a transfer ends, as far as is known.
+std::int64_t Pass::flow_end(std::uint32_t activity, std::uint32_t path) const {
+  if (!hot_->on(path)) return sent_[activity].count();
+  const std::uint32_t number = hot_->of(activity);
+  return number == no_device ? unknown : hot_->flow(number).end;
 }
 
 /// A hot flow takes more or less of a memory as its rate changes.
@@ -322,13 +336,20 @@ bool Pass::transfer_at(Transfers& transfers, std::size_t l, const Deployment::Pl
   if (time.flow > 0) {
     if (!hot_) {
       if (!cross(path, begin, end)) return false;
-    } else {
-      if (hot_->on(path)) end = begin_hot(transfers, l, begin, activity);
-      if (memories_.may_slow())
-        for (const std::uint32_t node : {transfers.of_program.devices[l], receiver}) want_works(node, begin, end);
+    } else if (hot_->on(path)) {
+      const std::int64_t seen = sum(start_[activity].count(), time.delay);
+      if (begin != unknown)
+        begin_hot({transfers.row, static_cast<std::uint32_t>(l)}, begin, seen);
+      else
+        seen_begin_.emplace(activity, seen);
+      end = unknown;  // until correct() comes to it
+    } else if (memories_.may_slow() && begin != unknown) {
+      for (const std::uint32_t node : {transfers.of_program.devices[l], receiver}) want_works(node, begin, end);
     }
-    transfers.first = std::min(transfers.first, begin);
-    transfers.last = std::max(transfers.last, end);
+    if (end != unknown) {
+      transfers.first = std::min(transfers.first, begin);
+      transfers.last = std::max(transfers.last, end);
+    }
   }
   const std::int64_t reduced = sum(end, transfers.reductions[transfers.speeds == nullptr ? 0 : transfers.speeds[receiver]]);
   transfers.sent[l] = end;
@@ -341,7 +362,7 @@ bool Pass::transfer_at(Transfers& transfers, std::size_t l, const Deployment::Pl
 
 /// The flows of a row may be beside works to come.
 void Pass::remember(const Transfers& transfers) {
-  if (!memories_.may_slow() || transfers.last == 0) return;
+  if (!memories_.may_slow() || (hot_ ? transfers.cost.flow_bytes == 0 : transfers.last == 0)) return;
   if (hot_) on_memory_of_[transfers.row] = static_cast<std::uint32_t>(on_memory_.size());
   on_memory_.push_back({transfers.row, transfers.first, transfers.last});
   known_[transfers.row].beside = !hot_;  // later plays look in the timeline
@@ -386,17 +407,17 @@ bool Pass::play_circle(const Unit& unit) {
   return true;
 }
 
-/// A flow of the first play. False: too much meets.
+/// A flow of the first play. False: too much meets, or something does and no timeline is kept.
 bool Pass::cross(std::uint32_t path, std::int64_t begin, std::int64_t end) {
-  const std::int64_t rate = rates_.path_rate[path];
+  for (const Crossing* on = crossings_.data() + crossing_rows_[path]; on != crossings_.data() + crossing_rows_[path + 1]; ++on) {
+    if (hot_links_ > 0 && is_hot_[on->link]) continue;
+    if (!links_.cross(on->link, on->draw, begin, end) && (!heat(on->link) || start_.empty())) return false;
+  }
+  if (!memories_.may_slow()) return true;
   for (const PathLink& on : rates_.links_of(path))
-    if (model_.links[on.link].is_memory) {
-      if (memories_.may_slow() && !memories_.cross(on.link, begin, end)) {
-        met_ = true;
-        if (most_hot_links_ == 0) return false;
-      }
-    } else if (!is_hot_[on.link] && !links_.cross(on.link, rate * on.weight, begin, end) && !heat(on.link)) {
-      return false;
+    if (model_.links[on.link].is_memory && !memories_.cross(on.link, begin, end)) {
+      met_ = true;
+      if (most_hot_links_ == 0 || start_.empty()) return false;
     }
   return true;
 }

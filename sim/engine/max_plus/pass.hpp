@@ -1,9 +1,11 @@
 // One walk over all tasks of a model, each on all devices at once.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/engine/engine.hpp"
@@ -17,10 +19,11 @@
 namespace podsim::max_plus {
 
 /// The pass. The first play takes each flow at its own rate and notes the links on which flows do not fit. If there are none, that was it. Otherwise
-/// these links are hot, and further plays follow, in an order close to that of time, as the play before saw it. They take hot flows from HotFlows. Where a
-/// flow that is found later changes one that was found before, or a work that memory slows, what follows from that is corrected, instance by instance, in
-/// the recorded timeline and in what later rows ask for. So at the end of a play all times are consistent, and as causes come before effects, there is
-/// only one such timeline: des's. A last look proves that all other links fit; a link that does not becomes hot, and the play is repeated.
+/// these links are hot, and further plays follow, in an order close to that of time, as the play before saw it. They take hot flows from HotFlows. The end
+/// of a hot flow is unknown, and so is all that waits for it, until the play has come to rows whose hot flows begin later; then what waited is evaluated
+/// instance by instance, in the recorded timeline and in what later rows ask for. Where a flow that is found later nevertheless changes an end that was
+/// told, or a work that memory slows, what follows from that is evaluated again. So at the end of a play all times are consistent, and as causes come before
+/// effects, there is only one such timeline: des's. A last look proves that all other links fit; a link that does not becomes hot, and the play is repeated.
 class Pass {
  public:
   Pass(const Model& model, const RunControl& control, const MeetingLimits& limits, const RowGraph& graph);
@@ -85,6 +88,7 @@ class Pass {
   void work_at(const Works& works, std::size_t l, std::int64_t ready, std::uint32_t activity);
   bool look_beside(std::uint32_t i);
   void find_beside(std::uint32_t i);
+  [[nodiscard]] std::int64_t flow_end(std::uint32_t activity, std::uint32_t path) const;
   void add_hot_beside(std::uint32_t activity, std::int64_t weight, std::uint32_t node);
   void forget_flows();
   Transfers transfers_of(std::uint32_t i, std::vector<Picoseconds>& start);
@@ -115,8 +119,11 @@ class Pass {
     bool receive = false;
   };
   void begin_correcting();
-  std::int64_t begin_hot(const Transfers& transfers, std::size_t l, std::int64_t begin, std::uint32_t activity);
-  void correct();
+  void begin_hot(const Place& at, std::int64_t begin, std::int64_t seen);
+  [[nodiscard]] std::int64_t shift() const;
+  bool correct(std::int64_t safe);
+  void settle();
+  bool end_next(std::int64_t safe);
   void evaluate_work(const Place& at);
   void evaluate_transfer(const Place& at);
   void set(const Place& at, std::int64_t start, std::int64_t end);
@@ -134,7 +141,9 @@ class Pass {
   }
 
   // meetings.cpp: the plays and their proof
+  bool play_first();
   bool play_meetings();
+  bool spread_heat();
   bool prove();
   bool cross_all();
   bool cross_row(std::uint32_t i);
@@ -148,6 +157,13 @@ class Pass {
   Rows rows_;
   LinkRates rates_;
   Timings timings_;
+  /// What a path takes of a link that is no memory.
+  struct Crossing {
+    std::uint32_t link;
+    std::int64_t draw;
+  };
+  std::vector<Crossing> crossings_;           // of all paths, one after the other
+  std::vector<std::uint32_t> crossing_rows_;  // per path its first entry there; one more at the end
   LinkCertificate links_;
   MemoryUse memories_;
   std::vector<Known> known_;                                 // per row
@@ -172,8 +188,14 @@ class Pass {
   bool met_ = false;             // flows, or works whose end was told too early
   std::optional<HotFlows> hot_;  // set: this is a play that corrects
   std::uint32_t played_ = 0;     // the rows before this one are played
-  bool consistent_ = true;       // all is corrected so far
   std::int64_t corrected_ = 0;
+  std::vector<std::int64_t> hot_begin_;  // per row, as the last play saw it: when the first hot flow begins
+  std::vector<std::int64_t> safe_;       // per row: before this time, no hot flow of it or a later row begins, if that is right
+  std::unordered_map<std::uint32_t, std::int64_t> seen_begin_;  // of hot flows that wait, by activity: as the last play saw it
+  std::deque<std::int64_t> shifts_;                             // of the last hot flows found, against the last play
+  std::vector<bool> has_ended_;          // per hot flow: its end is told
+  using Ending = std::pair<std::int64_t, std::uint32_t>;
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> ending_;  // ends and hot flows to come, and what they once were
   std::priority_queue<Place, std::vector<Place>, std::greater<>> wanted_;  // to be evaluated again
   std::vector<std::vector<WaitingGate>> followers_;                        // per row and half: 2 row + received
   std::vector<std::uint32_t> on_memory_of_;                                // per row, in on_memory_

@@ -6,13 +6,14 @@
 
 #include "sim/engine/analytic/analytic_engine.hpp"
 #include "sim/engine/des/des_engine.hpp"
+#include "sim/engine/des/together.hpp"
 #include "sim/engine/simgrid/simgrid_engine.hpp"
 
 namespace podsim {
 
 EngineTable all_timing_engines() {
   static constexpr std::array<EngineEntry, 3> table{{
-      {"des", "event by event in integer picoseconds, max-min fair links; equivalent devices are simulated once", true, &run_des},
+      {"des", "event by event in integer picoseconds, max-min fair links; equivalent devices are simulated once", true, &run_des, &run_des_together},
       {"simgrid", "SimGrid's solver: exact max-min sharing of links, one process per run", false, &run_simgrid},
       {"analytic", "longest path, without contention", false, &run_analytic},
   }};
