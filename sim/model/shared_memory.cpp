@@ -144,7 +144,7 @@ class MemorySharer {
   MemorySharer(Model& model, const Orbits* orbits) : model_{model}, orbits_{orbits}, chip_{model.machine->chip}, unit_{memory_unit(chip_)} {}
 
   void run() {
-    if (!chip_.memory_shared || is_unlimited(chip_.hbm_bandwidth) || !may_be_short()) return;
+    if (!memory_may_be_short(model_, orbits_)) return;
     for (std::size_t node = 0; node < model_.nodes(); ++node)
       model_.links.push_back({static_cast<double>(unit_) * chip_.hbm_bandwidth, LinkId{model_.first_memory + model_.device_of[node].value}, model_.devices_in[node], true});
     lay_paths();
