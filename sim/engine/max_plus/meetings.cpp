@@ -13,6 +13,12 @@ std::optional<Timeline> Pass::run() {
   return timeline("mixed");
 }
 
+std::optional<Picoseconds> Pass::run_alone() {
+  alone_ = true;
+  if (!play() || interrupted_) return std::nullopt;
+  return Picoseconds{last_};
+}
+
 /// Each flow at its own rate. False: too much meets.
 bool Pass::play_first() {
   bool all = play();
