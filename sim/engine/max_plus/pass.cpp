@@ -237,12 +237,14 @@ void Pass::find_beside(std::uint32_t i) {
     const std::uint32_t from = of_program.devices[l], path = paths[l];
     const std::int64_t end = hot_ ? flow_end(first_activity + who.rank[l], path) : known_[i].sent[l];
     if (end == unknown || (end <= begin_[from] && end <= begin_[to])) continue;
+    const std::int64_t begin = end - times[timings_.path_classes()[path]].flow;
+    const bool hot = hot_ && hot_->on(path);  // at several rates
+    if (!hot && begin >= latest_[from] && begin >= latest_[to]) continue;
     const auto links = rates_.links_of(path);
     if (links.empty()) continue;
-    const std::int64_t begin = end - times[timings_.path_classes()[path]].flow;
     const auto add = [&](const PathLink& memory, std::uint32_t node) {
       if (!model_.links[memory.link].is_memory || end <= begin_[node]) return;
-      if (hot_ && hot_->on(path))  // at several rates
+      if (hot)
         add_hot_beside(first_activity + who.rank[l], memory.weight, node);
       else if (begin < latest_[node])
         beside_[node].push_back({begin, end, rates_.path_rate[path] * memory.weight});
