@@ -31,7 +31,6 @@ Pass::Pass(const Model& model, const RunControl& control, const MeetingLimits& l
 }
 
 void Pass::record() {
-  constexpr Picoseconds not_yet{-1};
   const auto activities = static_cast<std::size_t>(model_.deployment.activities());
   start_.resize(activities, not_yet), sent_.resize(activities, not_yet);
 }
@@ -51,6 +50,7 @@ void Pass::use(Rows rows) {
 /// False: it gave up.
 bool Pass::play() {
   last_ = finished_ = 0;
+  played_ = 0;
   known_.assign(rows_.rows.size(), {});
   on_memory_.clear();
   memories_.forget();
