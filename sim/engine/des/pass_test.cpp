@@ -1,6 +1,8 @@
 // The max-plus pass gives the picoseconds of events, wherever it gives any, and gives up wherever a flow is held back.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "sim/base/test_cases.hpp"
 #include "sim/engine/des/des_engine.hpp"
 #include "sim/engine/max_plus/max_plus.hpp"
@@ -226,6 +228,23 @@ TEST(MaxPlus, FlowsThatOverlapByAPicosecondMeet) {
   EXPECT_EQ(mixed->pass, "mixed");
   EXPECT_EQ(testing::times_of(*mixed), testing::times_of(*events));
   EXPECT_GT(events->sent(0), Picoseconds{1'000'002});
+}
+
+TEST(MaxPlus, AStoppedPlayOfMeetingsKeepsWhatItFound) {
+  const TwoFlows overlapping{1000, Seconds{1e-12}};
+  const auto model = testing::model_of(overlapping.pod, overlapping.schedule);
+  ASSERT_TRUE(model) << to_text(model.error());
+  int reports = 0;
+  std::atomic<bool> stop{false};
+  RunControl control;
+  control.stop = Cancellation{&stop};
+  control.progress = [&](const RunProgress&) { stop = ++reports == 2; };  // one a play: this stops the first play of meetings
+  const auto stopped = run_max_plus(*model, control, any_meetings);
+  ASSERT_TRUE(stopped);
+  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_EQ(stopped->finished, 0);
+  EXPECT_EQ(stopped->makespan, Picoseconds{});
+  EXPECT_EQ(stopped->sent(0), Picoseconds{-1});
 }
 
 }  // namespace

@@ -31,7 +31,6 @@ Pass::Pass(const Model& model, const RunControl& control, const MeetingLimits& l
 }
 
 void Pass::record() {
-  constexpr Picoseconds not_yet{-1};
   const auto activities = static_cast<std::size_t>(model_.deployment.activities());
   start_.resize(activities, not_yet), sent_.resize(activities, not_yet);
 }
@@ -51,6 +50,7 @@ void Pass::use(Rows rows) {
 /// False: it gave up.
 bool Pass::play() {
   last_ = finished_ = 0;
+  played_ = 0;
   known_.assign(rows_.rows.size(), {});
   on_memory_.clear();
   memories_.forget();
@@ -237,12 +237,14 @@ void Pass::find_beside(std::uint32_t i) {
     const std::uint32_t from = of_program.devices[l], path = paths[l];
     const std::int64_t end = hot_ ? flow_end(first_activity + who.rank[l], path) : known_[i].sent[l];
     if (end == unknown || (end <= begin_[from] && end <= begin_[to])) continue;
+    const std::int64_t begin = end - times[timings_.path_classes()[path]].flow;
+    const bool hot = hot_ && hot_->on(path);  // at several rates
+    if (!hot && begin >= latest_[from] && begin >= latest_[to]) continue;
     const auto links = rates_.links_of(path);
     if (links.empty()) continue;
-    const std::int64_t begin = end - times[timings_.path_classes()[path]].flow;
     const auto add = [&](const PathLink& memory, std::uint32_t node) {
       if (!model_.links[memory.link].is_memory || end <= begin_[node]) return;
-      if (hot_ && hot_->on(path))  // at several rates
+      if (hot)
         add_hot_beside(first_activity + who.rank[l], memory.weight, node);
       else if (begin < latest_[node])
         beside_[node].push_back({begin, end, rates_.path_rate[path] * memory.weight});

@@ -147,6 +147,7 @@ class Pass {
   // meetings.cpp: the plays and their proof
   bool play_first();
   bool play_meetings();
+  void keep_known();
   bool spread_heat();
   bool prove();
   bool cross_all();
