@@ -85,11 +85,17 @@ class ModelBuilder {
     return shift != nullptr && shift->in_switch != InSwitch::none;
   }
 
+  /// The first participants of Sends with the same receivers: Sends of one device to another go one way, whatever task receives.
+  std::uint32_t alike(std::uint32_t p, std::uint32_t participants) {
+    const Participants& who = deployment().participants[participants];
+    return who.to_task.empty() ? participants : senders_.try_emplace({p, who.to}, participants).first->second;
+  }
+
   /// The path of each sender of a task; tasks with the same participants and the same order of dimensions share them.
   Expected<std::uint32_t> route(std::uint32_t p, std::size_t t) {
     const Op& op = model_.task(p, t).op;
     const auto* shift = std::get_if<Shift>(&op);
-    const std::uint32_t participants = deployment().programs[p].participants[t];
+    const std::uint32_t participants = alike(p, deployment().programs[p].participants[t]);
     const std::vector<int>& order = shift != nullptr ? shift->route_order : std::get<Send>(op).route_order;
     const InSwitch role = shift != nullptr ? shift->in_switch : InSwitch::none;
     auto& known = routings_[{participants, role}];
@@ -152,6 +158,7 @@ class ModelBuilder {
   RouteTable routes_;
   /// By participants and what the switch does: (order, routing).
   std::map<std::pair<std::uint32_t, InSwitch>, std::vector<std::pair<const std::vector<int>*, std::uint32_t>>> routings_;
+  std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> senders_;  // by program and receivers
   Model model_;
 };
 

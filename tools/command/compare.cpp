@@ -63,7 +63,7 @@ int report_nothing(const std::vector<LeftOut>& skipped, Console& console) {
 
 /// --hlo: the differences between a compiled module and schedules of its product.
 Expected<int> compare_module_and_print(const Options& options, Console& console) {
-  for (const char* name : {"vary", "crossover", "equal"})
+  for (const char* name : {"vary", "crossover", "equal", "top"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to comparisons without --hlo"};
   if (options.texts("mesh").size() > 1) return Diagnostic{option("mesh"), "expected one mesh with --hlo"};
   const Format format = format_of(options);
@@ -102,8 +102,16 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
     if (!costs) return costs.error();
     told.topologies = *std::move(costs);
   }
-  auto comparison = compare(setup->systems, *how);
+  std::size_t top = 0;
+  if (options.has("top")) {
+    const auto most = options.integer("top", 1, 10000);
+    if (!most) return most.error();
+    top = static_cast<std::size_t>(*most);
+  }
+  auto comparison = compare(setup->systems, *how, top);
   if (!comparison) return comparison.error();
+  if (comparison->slower > 0)
+    told.notes.push_back(fmt::format("{} more {} longer than the best {}", comparison->slower, comparison->slower == 1 ? "variant takes" : "variants take", top));
   told.rows = std::move(comparison->rows);
   for (const auto* skipped : {&setup->skipped, &comparison->skipped})
     for (const Skipped& entry : *skipped) told.skipped.push_back({entry.what, to_text(in_options(entry.why))});

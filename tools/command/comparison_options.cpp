@@ -16,7 +16,8 @@ OptionGroup comparison_options() {
            "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all "
            "ports, or that\nout of a chip"},
           {"crossover", words("PATH=lo..hi"),
-           "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable"}};
+           "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable"},
+          {"top", word("N"), "only the N best rows of each size; what cannot be among them is not\nsimulated to its end"}};
 }
 
 Fields compared_fields(const Options& options) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/engine/numeric/kernels.hpp"
 #include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo_values/interpreter.hpp"
 

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <tuple>
 
 #include "sim/base/thread_pool.hpp"
+#include "sim/engine/max_plus/max_plus.hpp"
+#include "sim/schedule/calls.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 
@@ -21,6 +24,32 @@ struct PlannedVariant {
   Expected<PosedProblem> posed;
   std::size_t same_as = 0;  // an earlier one, or itself
   Expected<Row> row;
+  bool slower = false;  // than the best: it was not simulated to its end
+};
+
+/// The best times of each group so far, shared by runs at work.
+class BestTimes {
+ public:
+  /// 0: all are wanted.
+  explicit BestTimes(std::size_t most) : most_{most} {}
+
+  /// A run that ends later is not among the best of its group.
+  [[nodiscard]] Picoseconds limit(std::size_t group) {
+    const std::scoped_lock lock{mutex_};
+    const std::vector<Picoseconds>& times = times_[group];
+    return most_ == 0 || times.size() < most_ ? end_of_clock : times.back();
+  }
+  void add(std::size_t group, Picoseconds time) {
+    const std::scoped_lock lock{mutex_};
+    std::vector<Picoseconds>& times = times_[group];
+    times.insert(std::upper_bound(times.begin(), times.end(), time), time);
+    if (times.size() > most_) times.resize(most_);
+  }
+
+ private:
+  std::size_t most_;
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<Picoseconds>> times_;
 };
 
 /// Whether an earlier variant of the same collective names what `auto` chose.
@@ -108,6 +137,7 @@ struct PlannedSystem {
 struct Planned {
   const ComparedSystem* on;
   PlannedVariant* plan;
+  std::vector<std::size_t> groups;  // of all variants that have its row
 };
 
 /// What is to be played: the variants of one name on all systems together, where none of them has alternatives to be tried.
@@ -120,15 +150,34 @@ std::vector<std::vector<Planned>> to_play(std::vector<PlannedSystem>& systems) {
       const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Planned>& others) {
         return !has_alternatives(*system.on) && others.back().on != system.on && others.front().plan->variant->name == plan.variant->name;
       });
+      Planned planned{system.on, &plan, {}};
+      for (const PlannedVariant& other : system.variants)
+        if (other.same_as == p && other.posed) planned.groups.push_back(other.variant->group);
       if (group == groups.end())
-        groups.push_back({{system.on, &plan}});
+        groups.push_back({std::move(planned)});
       else
-        group->push_back({system.on, &plan});
+        group->push_back(std::move(planned));
     }
   return groups;
 }
 
-void play_all(std::vector<PlannedSystem>& systems, const RunOptions& options) {
+void play_one(const Planned& planned, const RunOptions& options, BestTimes& best) {
+  const auto& [on, plan, groups] = planned;
+  if (has_alternatives(*on)) {
+    plan->row = finished_row(simulate(on->system, plan->variant->problem, options));
+    return;
+  }
+  RunOptions within = options;
+  within.control.limit = Picoseconds{};
+  for (const std::size_t group : groups) within.control.limit = std::max(within.control.limit, best.limit(group));
+  auto run = simulate(plan->posed->system, plan->posed->problem, within);
+  plan->slower = run && run->timeline.interrupted && !options.stopped();
+  if (run && !run->timeline.interrupted)
+    for (const std::size_t group : groups) best.add(group, run->timeline.makespan);
+  plan->row = finished_row(std::move(run));
+}
+
+void play_all(std::vector<PlannedSystem>& systems, const RunOptions& options, BestTimes& best) {
   const std::vector<std::vector<Planned>> groups = to_play(systems);
   RunOptions each = options;
   each.control.record = false;
@@ -136,13 +185,10 @@ void play_all(std::vector<PlannedSystem>& systems, const RunOptions& options) {
   // SimGrid's child must not be forked from among threads.
   ThreadPool pool{options.engine->folds ? options.threads : 1};
   pool.for_each(groups.size(), [&](std::size_t i, std::size_t) {
-    const auto& [on, plan] = groups[i].front();
+    const Planned& first = groups[i].front();
     if (options.stopped()) return;
-    options.tell(fmt::format("{} of {}: {} {}", i + 1, groups.size(), on->name, plan->variant->name));
-    if (groups[i].size() == 1) {
-      plan->row = finished_row(has_alternatives(*on) ? simulate(on->system, plan->variant->problem, each) : simulate(plan->posed->system, plan->posed->problem, each));
-      return;
-    }
+    options.tell(fmt::format("{} of {}: {} {}", i + 1, groups.size(), first.on->name, first.plan->variant->name));
+    if (groups[i].size() == 1) return play_one(first, each, best);
     std::vector<const PosedProblem*> problems;
     for (const Planned& planned : groups[i]) problems.push_back(&*planned.plan->posed);
     auto rows = simulate_together(problems, each);
@@ -154,6 +200,10 @@ Expected<ComparedRows> rows_of(const PlannedSystem& system) {
   ComparedRows result;
   for (const PlannedVariant& plan : system.variants) {
     const auto& row = system.variants[plan.same_as].row;
+    if (plan.posed && system.variants[plan.same_as].slower) {
+      ++result.slower;
+      continue;
+    }
     if (!plan.posed || !row) {
       if (auto ok = skip(system.on->name + ", " + plan.variant->name, !plan.posed ? plan.posed.error() : row.error(), result.skipped); !ok) return ok.error();
       continue;
@@ -190,43 +240,109 @@ std::size_t end_of_alike(const std::vector<ComparedSystem>& systems, std::size_t
   return end;
 }
 
-}  // namespace
-
-std::vector<Expected<ComparedRows>> simulate_variants_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options) {
+std::vector<Expected<ComparedRows>> simulate_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options, BestTimes& best) {
   std::vector<Expected<ComparedRows>> results;
   std::vector<PlannedSystem> planned;
   for (const ComparedSystem* on : systems) planned.push_back({on, has_workloads(*on) ? std::vector<PlannedVariant>{} : plan_all(*on, options)});
-  play_all(planned, options);
+  play_all(planned, options, best);
   for (const PlannedSystem& system : planned) results.push_back(has_workloads(*system.on) ? simulate_workloads(*system.on, options) : rows_of(system));
   return results;
 }
 
+/// No variant of the system takes less. 0: nothing is known.
+Picoseconds least_time(const ComparedSystem& on, const RunOptions& options) {
+  if (has_workloads(on) || has_alternatives(on)) return {};
+  Picoseconds least = end_of_clock;
+  for (PlannedVariant& plan : plan_all(on, options)) {
+    if (!plan.posed) continue;
+    auto lowered = lower_problem(plan.posed->system, std::move(plan.posed->problem), options);
+    if (!lowered || has_calls(lowered->lowered)) return {};
+    const auto model = model_on(plan.posed->system, lowered->lowered, options);
+    const auto time = model ? least_makespan(*model, options.control.stop) : std::nullopt;
+    if (!time) return {};
+    least = std::min(least, *time);
+  }
+  return least;
+}
+
+/// Systems that are simulated together, first to one past the last.
+using Batch = std::pair<std::size_t, std::size_t>;
+
+/// In the order in which they are simulated.
+std::vector<Batch> batches_of(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top) {
+  std::vector<Batch> batches;
+  for (std::size_t s = 0; s < systems.size(); s = batches.back().second) batches.emplace_back(s, end_of_alike(systems, s));
+  if (top == 0 || batches.size() == 1) return batches;
+  std::vector<std::pair<Picoseconds, Batch>> by_bound(batches.size());
+  RunOptions each = options;
+  each.threads = 1;
+  ThreadPool pool{options.threads};
+  pool.for_each(batches.size(), [&](std::size_t b, std::size_t) {
+    by_bound[b] = {end_of_clock, batches[b]};
+    for (std::size_t s = batches[b].first; s < batches[b].second; ++s) by_bound[b].first = std::min(by_bound[b].first, least_time(systems[s], each));
+  });
+  std::sort(by_bound.begin(), by_bound.end());
+  std::transform(by_bound.begin(), by_bound.end(), batches.begin(), [](const auto& entry) { return entry.second; });
+  return batches;
+}
+
+/// A row and its system's number.
+struct RowOn {
+  std::size_t system = 0;
+  Row row;
+};
+
+/// Leaves the best of each group, in order.
+void rank(std::vector<RowOn>& rows, std::size_t top) {
+  std::stable_sort(rows.begin(), rows.end(), [](const RowOn& a, const RowOn& b) {
+    return std::tie(a.row.group, a.row.result.makespan_s) < std::tie(b.row.group, b.row.result.makespan_s);
+  });
+  if (top == 0) return;
+  std::map<std::size_t, std::size_t> kept;
+  std::erase_if(rows, [&](const RowOn& row) { return ++kept[row.row.group] > top; });
+}
+
+}  // namespace
+
+std::vector<Expected<ComparedRows>> simulate_variants_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options) {
+  BestTimes all{0};
+  return simulate_on(systems, options, all);
+}
+
 Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options) { return std::move(simulate_variants_on({&on}, options).front()); }
 
-Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options) {
-  const auto better = [](const Row& a, const Row& b) { return std::tie(a.group, a.result.makespan_s) < std::tie(b.group, b.result.makespan_s); };
-  ComparedResults comparison;
-  std::vector<Expected<ComparedRows>> simulated;
-  for (std::size_t s = 0; s < systems.size(); ++s) {
-    if (s == simulated.size()) {
-      std::vector<const ComparedSystem*> alike;
-      for (std::size_t other = s, end = end_of_alike(systems, s); other < end; ++other) alike.push_back(&systems[other]);
-      auto rows = simulate_variants_on(alike, options);
-      std::move(rows.begin(), rows.end(), std::back_inserter(simulated));
-    }
-    auto& found = simulated[s];
-    if (!found) return found.error();
-    for (Row& row : found->rows) row.varied = systems[s].varied;
-    comparison.rows.insert(comparison.rows.end(), found->rows.begin(), found->rows.end());
-    comparison.skipped.insert(comparison.skipped.end(), found->skipped.begin(), found->skipped.end());
-    std::stable_sort(found->rows.begin(), found->rows.end(), better);
-    for (const Row& row : found->rows) {
-      const bool same = !comparison.by_system.empty() && comparison.by_system.back().system == s && comparison.by_system.back().rows.front().group == row.group;
-      if (!same) comparison.by_system.push_back({s, {}});
-      comparison.by_system.back().rows.push_back(row);
-    }
+Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top) {
+  std::vector<std::optional<Expected<ComparedRows>>> simulated(systems.size());
+  BestTimes best{top};
+  for (const auto& [first, end] : batches_of(systems, options, top)) {
+    std::vector<const ComparedSystem*> alike;
+    for (std::size_t s = first; s < end; ++s) alike.push_back(&systems[s]);
+    auto rows = simulate_on(alike, options, best);
+    for (std::size_t s = first; s < end; ++s) simulated[s] = std::move(rows[s - first]);
   }
-  std::stable_sort(comparison.rows.begin(), comparison.rows.end(), better);
+  ComparedResults comparison;
+  std::vector<RowOn> rows;
+  for (std::size_t s = 0; s < systems.size(); ++s) {
+    auto& found = *simulated[s];
+    if (!found) return found.error();
+    for (Row& row : found->rows) {
+      row.varied = systems[s].varied;
+      rows.push_back({s, std::move(row)});
+    }
+    comparison.skipped.insert(comparison.skipped.end(), found->skipped.begin(), found->skipped.end());
+    comparison.slower += found->slower;
+  }
+  comparison.slower += rows.size();
+  rank(rows, top);
+  comparison.slower -= rows.size();
+  for (const RowOn& entry : rows) comparison.rows.push_back(entry.row);
+  std::stable_sort(rows.begin(), rows.end(), [](const RowOn& a, const RowOn& b) { return std::tie(a.system, a.row.group) < std::tie(b.system, b.row.group); });
+  for (RowOn& entry : rows) {
+    const bool same = !comparison.by_system.empty() && comparison.by_system.back().system == entry.system &&
+                      comparison.by_system.back().rows.front().group == entry.row.group;
+    if (!same) comparison.by_system.push_back({entry.system, {}});
+    comparison.by_system.back().rows.push_back(std::move(entry.row));
+  }
   return comparison;
 }
 

@@ -40,6 +40,7 @@ struct Skipped {
 struct ComparedRows {
   std::vector<Row> rows;
   std::vector<Skipped> skipped;
+  std::size_t slower = 0;  // variants that were not simulated to their end, as others are better
 };
 Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options);
 /// The same for systems that differ in the values of their machines only, which may be simulated together. One entry per system.
@@ -54,8 +55,10 @@ struct ComparedResults {
   std::vector<Row> rows;               // of all systems: group by group, each best first
   std::vector<RankedGroup> by_system;  // system by system
   std::vector<Skipped> skipped;
+  std::size_t slower = 0;  // variants that are not among the best
 };
-/// Errors: as simulate_variants(). If cancelled, the finished rows.
-Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options);
+/// `top` > 0: only so many rows of each group, the best. Systems are then simulated in the order of a lower bound on their times, and no run goes on longer
+/// than the worst of the best so far. Errors: as simulate_variants(). If cancelled, the finished rows.
+Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top = 0);
 
 }  // namespace podsim

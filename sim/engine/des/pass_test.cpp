@@ -1,6 +1,8 @@
 // The max-plus pass gives the picoseconds of events, wherever it gives any, and gives up wherever a flow is held back.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "sim/base/test_cases.hpp"
 #include "sim/engine/des/des_engine.hpp"
 #include "sim/engine/max_plus/max_plus.hpp"
@@ -87,6 +89,9 @@ constexpr MeetingLimits any_meetings{0, 1, 1, 1e9, 64};
 void compare(const Model& model, Seen& seen) {
   const auto events = run_events(model, {});
   ASSERT_TRUE(events) << to_text(events.error());
+  const auto least = least_makespan(model);
+  ASSERT_TRUE(least);
+  EXPECT_LE(*least, events->makespan);
   const auto passed = run_max_plus(model, {}, any_meetings);
   if (!passed) {
     ++(nobody_was_held_back(model, *events) ? seen.needless : seen.met);
@@ -98,6 +103,7 @@ void compare(const Model& model, Seen& seen) {
   ASSERT_EQ(passed->size(), events->size());
   for (std::size_t a = 0; a < events->size(); ++a) ASSERT_EQ(passed->at(a), events->at(a)) << "activity " << a;
   if (passed->pass == "max-plus") {
+    if (model.memory_paths.empty()) EXPECT_EQ(*least, events->makespan) << "nobody is held back, so nothing is lost by not looking";
     ASSERT_TRUE(nobody_was_held_back(model, *events));
   } else if (!nobody_was_held_back(model, *events)) {  // else works were, or flows fit at last
     ASSERT_TRUE(only_full_links_hold_back(model, *events));
@@ -222,6 +228,23 @@ TEST(MaxPlus, FlowsThatOverlapByAPicosecondMeet) {
   EXPECT_EQ(mixed->pass, "mixed");
   EXPECT_EQ(testing::times_of(*mixed), testing::times_of(*events));
   EXPECT_GT(events->sent(0), Picoseconds{1'000'002});
+}
+
+TEST(MaxPlus, AStoppedPlayOfMeetingsKeepsWhatItFound) {
+  const TwoFlows overlapping{1000, Seconds{1e-12}};
+  const auto model = testing::model_of(overlapping.pod, overlapping.schedule);
+  ASSERT_TRUE(model) << to_text(model.error());
+  int reports = 0;
+  std::atomic<bool> stop{false};
+  RunControl control;
+  control.stop = Cancellation{&stop};
+  control.progress = [&](const RunProgress&) { stop = ++reports == 2; };  // one a play: this stops the first play of meetings
+  const auto stopped = run_max_plus(*model, control, any_meetings);
+  ASSERT_TRUE(stopped);
+  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_EQ(stopped->finished, 0);
+  EXPECT_EQ(stopped->makespan, Picoseconds{});
+  EXPECT_EQ(stopped->sent(0), Picoseconds{-1});
 }
 
 }  // namespace

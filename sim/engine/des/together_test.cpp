@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -44,7 +45,7 @@ std::vector<std::unique_ptr<World>> worlds_like(const Mesh& mesh, const Machine&
 }
 
 struct SeenVariants {
-  int cases = 0, passed = 0, met = 0, missed = 0, slowed = 0;  // missed: a pass of one model could have told; only in circles
+  int cases = 0, passed = 0, met = 0, slowed = 0;
 };
 
 /// All times that were told, by task; of devices that do not run it nothing.
@@ -88,6 +89,7 @@ void compare_variants(const Schedule& schedule, const std::vector<std::unique_pt
   std::vector<const Model*> shuffled;
   for (const std::size_t m : order) shuffled.push_back(models[m]);
 
+  const bool sends = std::ranges::any_of(models.front()->deployment.participants, [](const Participants& who) { return !who.to_task.empty(); });
   ++seen.cases;
   RunControl unrecorded;
   unrecorded.record = false;
@@ -105,10 +107,10 @@ void compare_variants(const Schedule& schedule, const std::vector<std::unique_pt
     EXPECT_EQ(found[s]->makespan, alone->makespan);
     for (std::size_t a = 0; a < alone->size(); ++a) ASSERT_EQ(found[s]->at(a), alone->at(a)) << "activity " << a;
     ASSERT_EQ(in_lanes[m].has_value(), other_way[s].has_value());
-    const bool proven_alone = run_max_plus(*models[m], {}).has_value();
-    EXPECT_TRUE(proven_alone || !in_lanes[m]);
+    const auto passed = run_max_plus(*models[m], {});
+    const bool proven = passed && passed->pass == "max-plus";
+    EXPECT_TRUE(in_lanes[m] ? proven : sends || !proven) << "but for Sends in circles or beside memories, a lane proves what a pass of its own proves";
     if (!in_lanes[m]) {
-      seen.missed += proven_alone ? 1 : 0;
       ++seen.met;
       continue;
     }
@@ -156,7 +158,6 @@ TEST_P(LanesAreDes, OnRandomSchedules) {
   EXPECT_GE(seen.cases, 100);
   EXPECT_GE(seen.passed, 300);
   EXPECT_GE(seen.met, 300);
-  EXPECT_LE(seen.missed, seen.passed / 20);
 }
 
 /// Memory that a work on the core fills alone, beside slower links: the work gets what transfers leave, in each lane something else.

@@ -111,7 +111,7 @@ void Pass::evaluate_work(const Place& at) {
   std::int64_t start = gate_then(rows_.own(row), row.program, at.local);
   if (cost.on_core) start = std::max(start, core_free_then(row.program, row.task, at.local));
   std::int64_t end = sum(start, time.whole());
-  if (memories_.may_slow() && cost.memory_bytes > 0 && time.flow > 0 && end != unknown) {
+  if (may_slow() && cost.memory_bytes > 0 && time.flow > 0 && end != unknown) {
     const std::int64_t begin = sum(start, time.launch);
     const MemoryUse::Work work{model_.memory_paths[node], cost.memory_bytes, time.flow, begin};
     if (const std::int64_t latest = memories_.latest_end(work); latest != sum(begin, time.flow)) {
@@ -165,7 +165,7 @@ void Pass::set(const Place& at, std::int64_t start, std::int64_t end) {
   const std::uint32_t task = who.to_task.empty() ? row.task : who.to_task[at.local], receiving = row_of(there.program, task);
   if (Times& received = known_[receiving].received; !received.empty()) received[there.local] = received_then(there.program, task, there.local);
   tell(receiving, true, there.local);
-  if (!memories_.may_slow() || on_memory_of_[at.row] == no_device) return;
+  if (!may_slow() || on_memory_of_[at.row] == no_device) return;
   const std::uint32_t path = model_.routings[cost_of(at.row).routing][at.local];
   const std::int64_t flow = timings_.of_transfer(cost_of(at.row))[timings_.path_classes()[path]].flow;
   if (flow == 0 || hot_->on(path)) return;
@@ -211,7 +211,7 @@ void Pass::tell_core(const Place& at, std::int64_t end) {
 }
 
 void Pass::want_works_beside(const Place& at, std::int64_t begin, std::int64_t end) {
-  if (!memories_.may_slow()) return;
+  if (!may_slow()) return;
   want_works(model_.deployment.programs[rows_.rows[at.row].program].devices[at.local], begin, end);
   want_works(who_of(at.row).to[at.local], begin, end);
 }

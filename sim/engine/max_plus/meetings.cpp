@@ -13,6 +13,12 @@ std::optional<Timeline> Pass::run() {
   return timeline("mixed");
 }
 
+std::optional<Picoseconds> Pass::run_alone() {
+  alone_ = true;
+  if (!play() || interrupted_) return std::nullopt;
+  return Picoseconds{last_};
+}
+
 /// Each flow at its own rate. False: too much meets.
 bool Pass::play_first() {
   bool all = play();
@@ -55,14 +61,34 @@ bool Pass::play_meetings() {
     use(graph_.order(wanted()));
     begin_correcting();
     if (!play() || static_cast<double>(hot_->size()) > limits_.flows * static_cast<double>(model_.deployment.activities())) return false;
-    if (interrupted_) return true;
+    if (interrupted_) {
+      keep_known();
+      return true;
+    }
     const std::size_t before = hot_links_;
     if (!prove()) return false;
     if (hot_links_ > before) continue;
+    if (last_ == unknown) return false;  // beyond the clock
     interrupted_ = Picoseconds{last_} > control_.limit;
     return true;
   }
   return false;
+}
+
+/// Of a play that was stopped, the times that were found.
+void Pass::keep_known() {
+  last_ = finished_ = 0;
+  for (std::uint32_t i = 0; i < rows_.rows.size(); ++i) {
+    const std::uint32_t first = model_.deployment.programs[rows_.rows[i].program].first_activity[rows_.rows[i].task];
+    for (std::uint32_t a = first; a < first + who_of(i).doers; ++a) {
+      if (i < played_ && sent_[a].count() != unknown) {
+        ++finished_;
+        last_ = std::max(last_, sent_[a].count());
+      } else {
+        start_[a] = sent_[a] = not_yet;
+      }
+    }
+  }
 }
 
 /// Links of hot flows are hot too: a flow that others hold back is there longer. False: these are too many.

@@ -1,8 +1,6 @@
 #include "sim/engine/max_plus/memory_use.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace podsim::max_plus {
 
@@ -43,7 +41,12 @@ std::int64_t MemoryUse::unit() const { return rates_.links_of(model_.memory_path
 /// Per memory, the most that transfers may draw at one time: what crosses the link beside the memory is within that link's capacity.
 void MemoryUse::bound_transfers() {
   __extension__ typedef __int128 Wide;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, Wide> beside;  // memory, link, whether it leaves: the most drawn through that link
+  struct Through {
+    std::uint32_t link;
+    bool leaves;
+    Wide most;
+  };
+  std::vector<std::vector<Through>> beside(memories_.size());  // per memory, through each of the few links beside it the most that is drawn
   std::int64_t fastest = 0;
   const std::uint32_t first_of_works = *std::min_element(model_.memory_paths.begin(), model_.memory_paths.end());
   for (std::uint32_t p = 0; p < first_of_works; ++p) {
@@ -57,20 +60,26 @@ void MemoryUse::bound_transfers() {
         return;
       }
       fastest = std::max(fastest, rates_.path_rate[p]);
-      Wide& most = beside[{memory.link, link.link, leaves}];
-      most = std::max(most, (static_cast<Wide>(rates_.capacity[link.link]) * memory.weight + link.weight - 1) / link.weight);
+      const Wide most = (static_cast<Wide>(rates_.capacity[link.link]) * memory.weight + link.weight - 1) / link.weight;
+      std::vector<Through>& here = beside[memory.link - first_];
+      const auto known = std::find_if(here.begin(), here.end(), [&](const Through& other) { return other.link == link.link && other.leaves == leaves; });
+      if (known == here.end())
+        here.push_back({link.link, leaves, most});
+      else
+        known->most = std::max(known->most, most);
     };
     see(links.front(), links[1], true);
     see(links.back(), links[links.size() - 2], false);
   }
-  std::map<std::uint32_t, Wide> sums;
-  for (const auto& [place, most] : beside) sums[std::get<0>(place)] += most;
-  for (const auto& [link, sum] : sums) {
-    if (sum + static_cast<Wide>(unit()) * fastest > rates_.capacity[link]) {
+  for (std::size_t m = 0; m < beside.size(); ++m) {
+    if (beside[m].empty()) continue;
+    Wide sum = 0;
+    for (const Through& through : beside[m]) sum += through.most;
+    if (sum + static_cast<Wide>(unit()) * fastest > rates_.capacity[first_ + m]) {
       applies_ = false;
       return;
     }
-    memories_[link - first_].most = static_cast<std::int64_t>(sum);
+    memories_[m].most = static_cast<std::int64_t>(sum);
   }
 }
 

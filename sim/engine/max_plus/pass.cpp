@@ -31,7 +31,6 @@ Pass::Pass(const Model& model, const RunControl& control, const MeetingLimits& l
 }
 
 void Pass::record() {
-  constexpr Picoseconds not_yet{-1};
   const auto activities = static_cast<std::size_t>(model_.deployment.activities());
   start_.resize(activities, not_yet), sent_.resize(activities, not_yet);
 }
@@ -51,6 +50,7 @@ void Pass::use(Rows rows) {
 /// False: it gave up.
 bool Pass::play() {
   last_ = finished_ = 0;
+  played_ = 0;
   known_.assign(rows_.rows.size(), {});
   on_memory_.clear();
   memories_.forget();
@@ -143,7 +143,7 @@ Pass::Works Pass::works_of(std::uint32_t i, bool slowed, std::vector<Picoseconds
 }
 
 void Pass::work(std::uint32_t i) {
-  const Works works = works_of(i, memories_.may_slow() && cost_of(i).memory_bytes > 0 && look_beside(i), row_start_);
+  const Works works = works_of(i, may_slow() && cost_of(i).memory_bytes > 0 && look_beside(i), row_start_);
   std::uint32_t activity = works.first_activity;
   for (std::size_t l = 0; l < works.sent.size(); ++l)
     if (works.who.to[l] == no_device)
@@ -237,12 +237,14 @@ void Pass::find_beside(std::uint32_t i) {
     const std::uint32_t from = of_program.devices[l], path = paths[l];
     const std::int64_t end = hot_ ? flow_end(first_activity + who.rank[l], path) : known_[i].sent[l];
     if (end == unknown || (end <= begin_[from] && end <= begin_[to])) continue;
+    const std::int64_t begin = end - times[timings_.path_classes()[path]].flow;
+    const bool hot = hot_ && hot_->on(path);  // at several rates
+    if (!hot && begin >= latest_[from] && begin >= latest_[to]) continue;
     const auto links = rates_.links_of(path);
     if (links.empty()) continue;
-    const std::int64_t begin = end - times[timings_.path_classes()[path]].flow;
     const auto add = [&](const PathLink& memory, std::uint32_t node) {
       if (!model_.links[memory.link].is_memory || end <= begin_[node]) return;
-      if (hot_ && hot_->on(path))  // at several rates
+      if (hot)
         add_hot_beside(first_activity + who.rank[l], memory.weight, node);
       else if (begin < latest_[node])
         beside_[node].push_back({begin, end, rates_.path_rate[path] * memory.weight});
@@ -343,7 +345,7 @@ bool Pass::transfer_at(Transfers& transfers, std::size_t l, const Deployment::Pl
       else
         seen_begin_.emplace(activity, seen);
       end = unknown;  // until correct() comes to it
-    } else if (memories_.may_slow() && begin != unknown) {
+    } else if (may_slow() && begin != unknown) {
       for (const std::uint32_t node : {transfers.of_program.devices[l], receiver}) want_works(node, begin, end);
     }
     if (end != unknown) {
@@ -362,7 +364,7 @@ bool Pass::transfer_at(Transfers& transfers, std::size_t l, const Deployment::Pl
 
 /// The flows of a row may be beside works to come.
 void Pass::remember(const Transfers& transfers) {
-  if (!memories_.may_slow() || (hot_ ? transfers.cost.flow_bytes == 0 : transfers.last == 0)) return;
+  if (!may_slow() || (hot_ ? transfers.cost.flow_bytes == 0 : transfers.last == 0)) return;
   if (hot_) on_memory_of_[transfers.row] = static_cast<std::uint32_t>(on_memory_.size());
   on_memory_.push_back({transfers.row, transfers.first, transfers.last});
   known_[transfers.row].beside = !hot_;  // later plays look in the timeline
@@ -377,7 +379,7 @@ bool Pass::play_circle(const Unit& unit) {
     const TaskCost& cost = cost_of(i);
     const std::size_t nodes = model_.deployment.programs[rows_.rows[i].program].devices.size();
     if (cost.kind == TaskCost::Kind::work) {
-      if (memories_.may_slow() && cost.memory_bytes > 0) return false;  // looked for only beside whole rows
+      if (may_slow() && cost.memory_bytes > 0) return false;  // looked for only beside whole rows
       works[i - unit.first].emplace(works_of(i, false, starts[i - unit.first]));
     } else if (cost.kind == TaskCost::Kind::transfer) {
       transfers[i - unit.first].emplace(transfers_of(i, starts[i - unit.first]));
@@ -409,11 +411,12 @@ bool Pass::play_circle(const Unit& unit) {
 
 /// A flow of the first play. False: too much meets, or something does and no timeline is kept.
 bool Pass::cross(std::uint32_t path, std::int64_t begin, std::int64_t end) {
+  if (alone_) return true;
   for (const Crossing* on = crossings_.data() + crossing_rows_[path]; on != crossings_.data() + crossing_rows_[path + 1]; ++on) {
     if (hot_links_ > 0 && is_hot_[on->link]) continue;
     if (!links_.cross(on->link, on->draw, begin, end) && (!heat(on->link) || start_.empty())) return false;
   }
-  if (!memories_.may_slow()) return true;
+  if (!may_slow()) return true;
   for (const PathLink& on : rates_.links_of(path))
     if (model_.links[on.link].is_memory && !memories_.cross(on.link, begin, end)) {
       met_ = true;

@@ -29,6 +29,8 @@ class Pass {
   Pass(const Model& model, const RunControl& control, const MeetingLimits& limits, const RowGraph& graph);
 
   std::optional<Timeline> run();
+  /// Without a look at who meets: the makespan. nullopt: stopped.
+  std::optional<Picoseconds> run_alone();
 
  private:
   using Times = std::vector<std::int64_t>;
@@ -74,6 +76,8 @@ class Pass {
     const std::int64_t* reductions = nullptr;
     std::int64_t first = end_of_clock.count(), last = 0;  // begin and end of flows
   };
+
+  [[nodiscard]] bool may_slow() const { return !alone_ && memories_.may_slow(); }
 
   // pass.cpp: the play
   void record();
@@ -143,6 +147,7 @@ class Pass {
   // meetings.cpp: the plays and their proof
   bool play_first();
   bool play_meetings();
+  void keep_known();
   bool spread_heat();
   bool prove();
   bool cross_all();
@@ -180,6 +185,7 @@ class Pass {
   std::vector<std::vector<Beside>> beside_;   // them, per node
   std::int64_t last_ = 0, finished_ = 0;
   bool interrupted_ = false;
+  bool alone_ = false;  // nothing shares anything
   std::vector<Picoseconds> start_, sent_;
 
   // Flows that meet.
