@@ -1,6 +1,7 @@
 // A call that is played as one task takes the time, and has the figures, of the tasks that it stands for.
 #include "workloads/scenario/play_calls.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
