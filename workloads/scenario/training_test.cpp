@@ -49,7 +49,7 @@ RunOptions inlined() {
   return options;
 }
 
-TrainingStep random_step(std::uint64_t seed) {
+TrainingStep random_training_step(std::uint64_t seed) {
   Rng rng{seed, stream_of("training steps")};
   constexpr std::array<const char*, 7> pipelines{"gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "kimi-k2", "zero-bubble", "dual-pipe-v"};
   TrainingMesh mesh;
@@ -74,7 +74,7 @@ TrainingStep random_step(std::uint64_t seed) {
 TEST(TrainingStep, CalledAndInlinedTakeTheSameTime) {
   int played = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const TrainingStep step = random_step(seed);
+    const TrainingStep step = random_training_step(seed);
     SCOPED_TRACE(fmt::format("seed {}: {}, {}, {} microbatches", seed, to_text(step.mesh), step.pipeline, step.microbatches));
     const System system = system_of("ideal", step.mesh);
     TrainingSpec spec{step};
@@ -92,7 +92,7 @@ TEST(TrainingStep, CalledAndInlinedTakeTheSameTime) {
 /// Each event that precedes another may be rounded up by a picosecond.
 TEST(TrainingStep, EnginesAgree) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
-    TrainingStep step = random_step(seed);
+    TrainingStep step = random_training_step(seed);
     step.model.layers = step.mesh.stage * step.virtual_stages;
     const System system = system_of("ideal", step.mesh);
     RunOptions referee = inlined();
@@ -108,7 +108,7 @@ TEST(TrainingStep, EnginesAgree) {
 
 TEST(TrainingStep, PartsSumToTheStepAndKindsToTheMemory) {
   for (const std::uint64_t seed : {5, 6, 7, 8, 9, 10}) {
-    const TrainingStep step = random_step(seed);
+    const TrainingStep step = random_training_step(seed);
     SCOPED_TRACE(seed);
     const podsim::Run run = expect_run(system_of("tpu_v4", {.stage = step.mesh.stage, .fsdp = step.mesh.fsdp, .col = step.mesh.col}), {step});
     const TrainingResult& result = *run.row.training;
@@ -148,7 +148,7 @@ TEST(TrainingStep, ComputesWhatTheCountsSay) {
 }
 
 TEST(TrainingStep, MoreMicrobatchesMakeTheBubbleSmaller) {
-  TrainingStep step = random_step(3);
+  TrainingStep step = random_training_step(3);
   step.mesh = {.stage = 4}, step.pipeline = "1f1b", step.virtual_stages = 1, step.model.layers = 4;
   step.model.vocabulary = 0;
   step.batch = 32;
@@ -179,7 +179,7 @@ TEST(TrainingStep, TooLargeIsSaidByKind) {
 }
 
 TEST(TrainingStep, LayersAreComputedByTheFastestOfThoseThatFit) {
-  TrainingStep step = random_step(2);
+  TrainingStep step = random_training_step(2);
   step.mesh = {.row = 2, .col = 2}, step.pipeline = "", step.virtual_stages = 1, step.microbatches = 1, step.batch = 4;
   const System system = system_of("tpu_v4", step.mesh);
   const auto chosen = choose_layers(system, {step}, {});
