@@ -152,6 +152,7 @@ class MemorySharer {
       model_.memory_paths.push_back(static_cast<std::uint32_t>(model_.paths.size()));
       Path path;
       path.first = static_cast<std::uint32_t>(model_.path_links.size());
+      model_.path_links.edit().push_back({memory_of(node), static_cast<std::uint32_t>(unit_)});
       path.last = path.first + 1;
       path.bottleneck = chip_.hbm_bandwidth;
       model_.paths.push_back(path);
