@@ -93,6 +93,15 @@ void compare(const Model& model, Seen& seen) {
   ASSERT_TRUE(least);
   EXPECT_LE(*least, events->makespan);
   const auto passed = run_max_plus(model, {}, any_meetings);
+  RunControl only_makespan;
+  only_makespan.record = false;
+  const auto quiet = run_max_plus(model, only_makespan, any_meetings);
+  ASSERT_EQ(quiet.has_value(), passed.has_value());
+  if (quiet) {
+    EXPECT_EQ(quiet->pass, passed->pass);
+    EXPECT_EQ(quiet->makespan, passed->makespan);
+    EXPECT_EQ(quiet->size(), 0U);
+  }
   if (!passed) {
     ++(nobody_was_held_back(model, *events) ? seen.needless : seen.met);
     return;

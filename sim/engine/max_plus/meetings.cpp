@@ -52,6 +52,7 @@ Timeline Pass::timeline(std::string_view pass) {
 /// Plays until one is proven. False: too much meets.
 bool Pass::play_meetings() {
   if (start_.empty()) {
+    links_.forget();
     record();
     if (!play()) return false;
   }
