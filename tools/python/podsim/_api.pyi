@@ -85,8 +85,9 @@ def compare(
     Optional[_Values] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[_Values] =
     ..., steps: Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count:
     Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] =
-    ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover: Optional[_Pairs] = ..., engine: Optional[_Values] = ..., fold:
-    Optional[_Values] = ..., calls: Optional[_Values] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ..., output: Optional[_Path] = ...
+    ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine:
+    Optional[_Values] = ..., fold: Optional[_Values] = ..., calls: Optional[_Values] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
+    output: Optional[_Path] = ...
 ) -> Union[Comparison, Result]: ...
 def tune(
     subject: _What = ..., /, *, progress: Progress = ..., client: Any = ..., chips: Optional[_Values] = ..., slices: Optional[_Values] = ..., machine:
