@@ -144,7 +144,9 @@ Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine
   Orbits orbits = orbits_of(lowered, *std::move(translations));
   auto deployment = OrbitDeployer{lowered, orbits}.run(most);
   if (!deployment) return std::optional<Model>{};
-  auto model = cost_deployment(lowered, machine, topology, placement, *std::move(deployment), stop, std::move(calls), &orbits);
+  // One device is done sooner than anybody could wish to stop it; the engine then tells how far it came.
+  const Cancellation costing = orbits.lowest.size() == 1 ? Cancellation{} : stop;
+  auto model = cost_deployment(lowered, machine, topology, placement, *std::move(deployment), costing, std::move(calls), &orbits);
   if (!model) return model.error();
   join_links(orbits, *model);
   return std::optional<Model>{model->nodes() == 1 ? *std::move(model) : fold(*std::move(model), stop)};
