@@ -57,7 +57,7 @@ class CheckIncludes(unittest.TestCase):
 
     def test_outside_libraries_have_one_home(self):
         self.finds("sim/engine/des/x.cpp", "<simgrid/s4u.hpp>", "SimGrid may be included only in sim/engine/simgrid, not in sim/engine/des")
-        self.finds("topologies/x.cpp", "<boost/graph/graph_traits.hpp>", "Boost.Graph may be included only in sim/topology, workloads/sharded, not in topologies")
+        self.finds("topologies/x.cpp", "<boost/graph/graph_traits.hpp>", "Boost.Graph may be included only in sim/topology, sim/engine/max_plus, workloads/sharded, not in topologies")
         self.finds("validation/x.cpp", "<boost/program_options.hpp>", "Boost.Program_options may be included only in tools/command, not in validation")
         self.finds("sim/engine/x.cpp", "<cblas.h>", "the linear algebra library may be included only in sim/engine/numeric, not in sim/engine")
         protobuf = "Protobuf may be included only in sim/config, workloads, validation/calibration/importers, validation/validate, tools/sweep, not in "
