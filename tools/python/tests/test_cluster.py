@@ -1,5 +1,6 @@
 """Sweeps and searches that a cluster of Dask shares are those of one process, whatever is lost on the way."""
 
+import contextlib
 import os
 import random
 import signal
@@ -86,7 +87,8 @@ class SharedByACluster(unittest.TestCase):
 
             with self.assertRaises(podsim.HostError) as raised:
                 podsim.sweep(SPEC, store=path, client=client, batch_seconds=0.01, progress=end_after_some)
-            client.close(timeout=1)
+            with contextlib.suppress(TimeoutError):  # a client without its scheduler closes when it likes
+                client.close(timeout=1)
         store = raised.exception.result
         status = store.status()
         self.assertGreater(status["remaining"], 0)
