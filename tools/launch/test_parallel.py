@@ -19,7 +19,7 @@ import unittest
 PODSIM = os.path.abspath(sys.argv.pop()) if len(sys.argv) > 1 else ""
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 LAUNCH = pathlib.Path(__file__).resolve().parent
-# SimGrid takes a good tenth of a second for a point: a shard takes longer than it takes to kill it, whatever des learns.
+# SimGrid takes a tenth of a second for a point: a shard takes long enough to be killed on its way, whatever des learns.
 SWEEP = """format_version: 1
 sweep {
   machine: "tpu_v4" slice: "8x8" engine: "simgrid"
@@ -71,15 +71,28 @@ class ShardsByParallel(unittest.TestCase):
                               stderr=subprocess.DEVNULL, text=True, check=False)
         return int(done.stdout.split()[1]) if done.returncode == 0 else 0
 
+    def killed_on_its_way(self, pids, part):
+        """The number of points that the first shard had stored when it was killed. It is stopped while it is looked at: it goes 5 ms at a time."""
+        end = time.monotonic() + 60
+        while not pids.exists() or not pids.read_text().endswith("\n"):
+            self.assertLess(time.monotonic(), end, "the first shard has not begun")
+            time.sleep(0.001)
+        pid = int(pids.read_text())
+        while True:
+            os.kill(pid, signal.SIGSTOP)
+            if before := self.stored(part):
+                os.kill(pid, signal.SIGKILL)
+                return before
+            self.assertLess(time.monotonic(), end, "the first shard has stored nothing")
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.005)
+
     def test_a_shard_that_is_killed_goes_on_where_it_was(self):
         noting = self.script("noting", f'[ "$4" != 1/2 ] || echo $$ >> first_shard.pids\nexec {PODSIM} "$@"\n')
         launched = self.launched("killed.sqlite", podsim=noting)
         part = "killed-1-of-2.sqlite"
-        end = time.monotonic() + 60
-        while (before := self.stored(part)) == 0:
-            self.assertLess(time.monotonic(), end, "the first shard has stored nothing")
         pids = self.folder / "first_shard.pids"
-        os.kill(int(pids.read_text()), signal.SIGKILL)
+        before = self.killed_on_its_way(pids, part)
         self.expect_the_export_of_one_process(launched, "killed.sqlite")
         self.assertEqual(len(pids.read_text().split()), 2)
         told = self.run_podsim("sweep", "--store", part, "--format", "csv", "--query", "SELECT finished FROM sessions ORDER BY started_s")
