@@ -6,10 +6,10 @@
 #include <cassert>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
-#include "sim/base/rng.hpp"
 #include "sim/schedule/part_taken.hpp"
 #include "sim/schedule/presence.hpp"
 #include "sim/schedule/text.hpp"
@@ -48,15 +48,18 @@ class Deployer {
   }
 
  private:
-  using ChannelKey = std::tuple<int, std::uint32_t, std::uint32_t>;  // channel, sender, receiver
-  struct ChannelHash {
-    std::size_t operator()(const ChannelKey& key) const {
-      return counter_hash(static_cast<std::uint64_t>(std::get<0>(key)), 0, std::uint64_t{std::get<1>(key)} << 32 | std::get<2>(key));
-    }
-  };
+  /// What one program receives on one channel.
   struct Receives {
-    std::vector<TaskId> tasks;
-    std::size_t matched = 0;
+    struct Sender {
+      std::uint32_t device;
+      std::uint32_t next, end;  // in `halves`: the first that has no Send yet
+    };
+    std::vector<std::uint32_t> tasks;   // its Recvs, in program order
+    std::vector<std::uint32_t> first;   // per device of the program, where its senders begin
+    std::vector<Sender> senders;        // of one device in order
+    std::vector<std::uint32_t> halves;  // their Recvs, in program order
+
+    [[nodiscard]] std::span<Sender> to(std::uint32_t local) { return std::span{senders}.subspan(first[local], first[local + 1] - first[local]); }
   };
   /// The devices that a Peer names, from each device of a program: `unasked` until asked for; no_device: none that may be named.
   struct Peers {
@@ -175,7 +178,7 @@ class Deployer {
     return next;
   }
 
-  /// Every receive half that a Recv declares, per channel in program order: Sends are matched against them.
+  /// Every receive half that a Recv declares: Sends are matched against them.
   void collect_receives() {
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       const auto& devices = deployment().programs[p].devices;
@@ -188,16 +191,45 @@ class Deployer {
         table.from_task.assign(devices.size(), no_device);
         Peers& known = peers(p, recv->from);
         const std::vector<bool> holds = holding(p, tasks[t].where);
-        for (std::size_t l = 0; l < devices.size(); ++l) {
-          if (!holds[l]) continue;
-          const auto from = known_peer(known, l, TaskId{t}, recv->from);
-          if (!from) continue;
-          receives_[{recv->channel, *from, devices[l]}].tasks.push_back(TaskId{t});
-          table.from[l] = *from;
-        }
+        for (std::size_t l = 0; l < devices.size(); ++l)
+          if (holds[l]) table.from[l] = known_peer(known, l, TaskId{t}, recv->from).value_or(no_device);
+        receives_[{recv->channel, p}].tasks.push_back(static_cast<std::uint32_t>(t));
         check_region(p, TaskId{t}, recv->target, table.from);
       }
     }
+    for (auto& [of, receives] : receives_) list_halves(of.second, receives);
+  }
+
+  void list_halves(std::uint32_t p, Receives& receives) {
+    const std::size_t locals = deployment().programs[p].devices.size();
+    std::vector<const std::vector<std::uint32_t>*> from;  // per Recv
+    for (const std::uint32_t t : receives.tasks) from.push_back(&receive_tables_.at({p, t}).from);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> here;  // sender and Recv
+    for (std::size_t l = 0; l < locals; ++l) {
+      here.clear();
+      for (std::size_t t = 0; t < from.size(); ++t)
+        if ((*from[t])[l] != no_device) here.emplace_back((*from[t])[l], receives.tasks[t]);
+      if (!std::is_sorted(here.begin(), here.end())) std::sort(here.begin(), here.end());
+      receives.first.push_back(static_cast<std::uint32_t>(receives.senders.size()));
+      for (const auto& [sender, task] : here) {
+        const auto half = static_cast<std::uint32_t>(receives.halves.size());
+        if (receives.senders.size() == receives.first.back() || receives.senders.back().device != sender) receives.senders.push_back({sender, half, half});
+        ++receives.senders.back().end;
+        receives.halves.push_back(task);
+      }
+    }
+    receives.first.push_back(static_cast<std::uint32_t>(receives.senders.size()));
+  }
+
+  /// The Recv of the first half on `channel` from `sender` to `receiver` that has no Send yet, and gives it one.
+  std::optional<TaskId> match(int channel, std::uint32_t sender, std::uint32_t receiver) {
+    const Deployment::Place& there = deployment().places[receiver];
+    const auto group = receives_.find({channel, there.program});
+    if (group == receives_.end()) return std::nullopt;
+    const auto senders = group->second.to(there.local);
+    const auto found = std::lower_bound(senders.begin(), senders.end(), sender, [](const auto& one, std::uint32_t device) { return one.device < device; });
+    if (found == senders.end() || found->device != sender || found->next == found->end) return std::nullopt;
+    return TaskId{std::size_t{group->second.halves[found->next++]}};
   }
 
   void deploy(std::uint32_t p, TaskId t) {
@@ -298,13 +330,13 @@ class Deployer {
       if (!holds[l]) continue;
       const auto to = known_peer(known, l, t, send.to);
       if (!to) continue;
-      const auto found = receives_.find({send.channel, d, *to});
-      if (found == receives_.end() || found->second.matched == found->second.tasks.size()) {
+      const auto matched = match(send.channel, d, *to);
+      if (!matched) {
         problem(task.written_at, "unmatched: task {} on {} sends to {} on channel {}, which has no receive for it", task_name(program(d), t), name(d), name(*to),
                 send.channel);
         continue;
       }
-      const TaskId recv_task = found->second.tasks[found->second.matched++];
+      const TaskId recv_task = *matched;
       const Deployment::Place& there = deployment().places[*to];
       const Region& target = std::get<Recv>(program(*to).tasks[recv_task.index()].op).target;
       if (const std::pair of{there.program, recv_task.index()}; of != receiving) {
@@ -333,22 +365,21 @@ class Deployer {
   }
 
   void report_unmatched_receives() {
-    std::vector<ChannelKey> unmatched;
-    for (const auto& [key, receives] : receives_)
-      if (receives.matched < receives.tasks.size()) unmatched.push_back(key);
+    std::vector<std::tuple<int, std::uint32_t, std::uint32_t, std::uint32_t>> unmatched;  // channel, sender, receiver, task
+    for (auto& [of, receives] : receives_)
+      for (std::uint32_t l = 0; l + 1 < receives.first.size(); ++l)
+        for (const Receives::Sender& sender : receives.to(l))
+          for (std::uint32_t h = sender.next; h < sender.end; ++h)
+            unmatched.emplace_back(of.first, sender.device, deployment().programs[of.second].devices[l], receives.halves[h]);
     std::sort(unmatched.begin(), unmatched.end());
-    for (const ChannelKey& key : unmatched) {
-      const Receives& receives = receives_.at(key);
-      for (std::size_t k = receives.matched; k < receives.tasks.size(); ++k) {
-        const auto& [channel, sender, receiver] = key;
-        problem(place_of(program(receiver), receives.tasks[k]), "unmatched: task {} on {} receives from {} on channel {}, which has no send for it", task_name(program(receiver), receives.tasks[k]),
-                name(receiver), name(sender), channel);
-        // A half without a partner never ends; what could be matched is deployed.
-        const auto& place = deployment().places[receiver];
-        Participants& table = deployment().participants.edit()[deployment().programs[place.program].participants[receives.tasks[k].index()]];
-        table.from[place.local] = no_device;
-        --table.receivers;
-      }
+    for (const auto& [channel, sender, receiver, task] : unmatched) {
+      problem(place_of(program(receiver), TaskId{std::size_t{task}}), "unmatched: task {} on {} receives from {} on channel {}, which has no send for it",
+              task_name(program(receiver), TaskId{std::size_t{task}}), name(receiver), name(sender), channel);
+      // A half without a partner never ends; what could be matched is deployed.
+      const auto& place = deployment().places[receiver];
+      Participants& table = deployment().participants.edit()[deployment().programs[place.program].participants[task]];
+      table.from[place.local] = no_device;
+      --table.receivers;
     }
   }
 
@@ -372,7 +403,7 @@ class Deployer {
   std::size_t devices_;
   std::vector<Coordinates> coordinates_;            // per device
   std::vector<std::vector<int>> axis_coordinates_;  // per axis and device
-  std::unordered_map<ChannelKey, Receives, ChannelHash> receives_;
+  std::map<std::pair<int, std::uint32_t>, Receives> receives_;  // by channel and program
   std::vector<Peers> peers_;  // those that were asked for last
   std::size_t next_peers_ = 0;
   std::map<std::pair<std::uint32_t, std::size_t>, Participants> receive_tables_;  // of Recvs, by program and task
