@@ -1,5 +1,6 @@
 #include "sim/model/task_cost.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace podsim {
@@ -72,6 +73,24 @@ double core_share_of(const Machine& machine, const Task& task) {
   if (std::holds_alternative<Matmul>(task.op) || std::holds_alternative<Recv>(task.op) || std::holds_alternative<Call>(task.op)) return 0;
   if (const auto* local = std::get_if<Local>(&task.op); local && local->unit == Unit::core) return 0;
   return machine.software.core_share[static_cast<std::size_t>(kind_of(task))];
+}
+
+Picoseconds least_core_time(const Machine& machine, const Schedule& schedule) {
+  Picoseconds most;
+  for (const Program& program : schedule.programs) {
+    if (program.devices.intervals.empty()) continue;
+    const Coordinates at = schedule.mesh.coordinates(DeviceId{program.devices.intervals.front().first});
+    Picoseconds end;
+    for (const Task& task : program.tasks) {
+      if (std::holds_alternative<Collective>(task.op) || std::holds_alternative<Call>(task.op) || !holds(task.where, at)) continue;
+      const TaskCost cost = cost_of(machine, program, task);
+      if (!cost.on_core) continue;
+      if (!fits_clock(cost.work)) return {};  // an error of the run
+      end = later(end, ceil_to_clock(cost.work));
+    }
+    most = std::max(most, end);
+  }
+  return most;
 }
 
 }  // namespace podsim

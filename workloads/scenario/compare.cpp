@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <tuple>
 
 #include "sim/base/thread_pool.hpp"
-#include "sim/engine/max_plus/max_plus.hpp"
-#include "sim/schedule/calls.hpp"
+#include "sim/model/task_cost.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 
@@ -33,17 +33,25 @@ class BestTimes {
   /// 0: all are wanted.
   explicit BestTimes(std::size_t most) : most_{most} {}
 
-  /// A run that ends later is not among the best of its group.
-  [[nodiscard]] Picoseconds limit(std::size_t group) {
+  [[nodiscard]] bool wants_all() const { return most_ == 0; }
+  /// A run that ends later is not among the best of any of these groups.
+  [[nodiscard]] Picoseconds limit(const std::vector<std::size_t>& groups) {
+    if (wants_all()) return end_of_clock;
     const std::scoped_lock lock{mutex_};
-    const std::vector<Picoseconds>& times = times_[group];
-    return most_ == 0 || times.size() < most_ ? end_of_clock : times.back();
+    Picoseconds limit;
+    for (const std::size_t group : groups) {
+      const std::vector<Picoseconds>& times = times_[group];
+      limit = std::max(limit, times.size() < most_ ? end_of_clock : times.back());
+    }
+    return limit;
   }
-  void add(std::size_t group, Picoseconds time) {
+  void add(const std::vector<std::size_t>& groups, Picoseconds time) {
     const std::scoped_lock lock{mutex_};
-    std::vector<Picoseconds>& times = times_[group];
-    times.insert(std::upper_bound(times.begin(), times.end(), time), time);
-    if (times.size() > most_) times.resize(most_);
+    for (const std::size_t group : groups) {
+      std::vector<Picoseconds>& times = times_[group];
+      times.insert(std::upper_bound(times.begin(), times.end(), time), time);
+      if (times.size() > most_) times.resize(most_);
+    }
   }
 
  private:
@@ -140,14 +148,18 @@ struct Planned {
   std::vector<std::size_t> groups;  // of all variants that have its row
 };
 
-/// What is to be played: the variants of one name on all systems together, where none of them has alternatives to be tried.
-std::vector<std::vector<Planned>> to_play(std::vector<PlannedSystem>& systems) {
-  std::vector<std::vector<Planned>> groups;
+/// Those that are played together.
+using Together = std::vector<Planned>;
+
+/// What is to be played on systems that differ in the values of their machines only: the variants of one name on all of them together, where none has
+/// alternatives to be tried.
+std::vector<Together> to_play(std::span<PlannedSystem> systems) {
+  std::vector<Together> groups;
   for (PlannedSystem& system : systems)
     for (std::size_t p = 0; p < system.variants.size(); ++p) {
       PlannedVariant& plan = system.variants[p];
       if (!plan.posed || plan.same_as != p) continue;
-      const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Planned>& others) {
+      const auto group = std::find_if(groups.begin(), groups.end(), [&](const Together& others) {
         return !has_alternatives(*system.on) && others.back().on != system.on && others.front().plan->variant->name == plan.variant->name;
       });
       Planned planned{system.on, &plan, {}};
@@ -168,31 +180,53 @@ void play_one(const Planned& planned, const RunOptions& options, BestTimes& best
     return;
   }
   RunOptions within = options;
-  within.control.limit = Picoseconds{};
-  for (const std::size_t group : groups) within.control.limit = std::max(within.control.limit, best.limit(group));
+  within.control.limit = best.limit(groups);
   auto run = simulate(plan->posed->system, plan->posed->problem, within);
   plan->slower = run && run->timeline.interrupted && !options.stopped();
-  if (run && !run->timeline.interrupted)
-    for (const std::size_t group : groups) best.add(group, run->timeline.makespan);
+  if (run && !run->timeline.interrupted) best.add(groups, run->timeline.makespan);
   plan->row = finished_row(std::move(run));
 }
 
-void play_all(std::vector<PlannedSystem>& systems, const RunOptions& options, BestTimes& best) {
-  const std::vector<std::vector<Planned>> groups = to_play(systems);
+/// None of them takes less.
+Picoseconds least_time(const Together& together) {
+  Picoseconds least = end_of_clock;
+  for (const Planned& planned : together) {
+    if (has_alternatives(*planned.on)) return {};
+    const PosedProblem& posed = *planned.plan->posed;
+    least = std::min(least, least_core_time(posed.system.machine, posed.problem.schedule));
+  }
+  return least;
+}
+
+/// Whether all are slower than the best, as their bound shows.
+bool are_slower(const Together& together, Picoseconds bound, BestTimes& best) {
+  return std::all_of(together.begin(), together.end(), [&](const Planned& planned) { return bound > best.limit(planned.groups); });
+}
+
+/// With `best.wants_all()` in any order, otherwise in that of the bounds.
+void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes& best) {
+  std::vector<std::pair<Picoseconds, std::size_t>> order;
+  for (std::size_t g = 0; g < groups.size(); ++g) order.emplace_back(best.wants_all() ? Picoseconds{} : least_time(groups[g]), g);
+  std::sort(order.begin(), order.end());
   RunOptions each = options;
   each.control.record = false;
   each.threads = 1;
   // SimGrid's child must not be forked from among threads.
   ThreadPool pool{options.engine->folds ? options.threads : 1};
-  pool.for_each(groups.size(), [&](std::size_t i, std::size_t) {
-    const Planned& first = groups[i].front();
+  pool.for_each(order.size(), [&](std::size_t i, std::size_t) {
+    const auto [bound, g] = order[i];
+    const Planned& first = groups[g].front();
     if (options.stopped()) return;
     options.tell(fmt::format("{} of {}: {} {}", i + 1, groups.size(), first.on->name, first.plan->variant->name));
-    if (groups[i].size() == 1) return play_one(first, each, best);
+    if (are_slower(groups[g], bound, best)) {
+      for (const Planned& planned : groups[g]) planned.plan->slower = true;
+      return;
+    }
+    if (groups[g].size() == 1) return play_one(first, each, best);
     std::vector<const PosedProblem*> problems;
-    for (const Planned& planned : groups[i]) problems.push_back(&*planned.plan->posed);
+    for (const Planned& planned : groups[g]) problems.push_back(&*planned.plan->posed);
     auto rows = simulate_together(problems, each);
-    for (std::size_t r = 0; r < rows.size(); ++r) groups[i][r].plan->row = std::move(rows[r]);
+    for (std::size_t r = 0; r < rows.size(); ++r) groups[g][r].plan->row = std::move(rows[r]);
   });
 }
 
@@ -234,56 +268,25 @@ Expected<ComparedRows> simulate_workloads(const ComparedSystem& on, const RunOpt
 }
 
 /// Where those begin that differ from this one by more than values of the machine.
-std::size_t end_of_alike(const std::vector<ComparedSystem>& systems, std::size_t first) {
+std::size_t end_of_alike(const std::vector<const ComparedSystem*>& systems, std::size_t first) {
   std::size_t end = first + 1;
-  while (end < systems.size() && differ_in_machine_only(systems[first].system, systems[end].system)) ++end;
+  while (end < systems.size() && differ_in_machine_only(systems[first]->system, systems[end]->system)) ++end;
   return end;
 }
 
 std::vector<Expected<ComparedRows>> simulate_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options, BestTimes& best) {
-  std::vector<Expected<ComparedRows>> results;
   std::vector<PlannedSystem> planned;
   for (const ComparedSystem* on : systems) planned.push_back({on, has_workloads(*on) ? std::vector<PlannedVariant>{} : plan_all(*on, options)});
-  play_all(planned, options, best);
+  std::vector<Together> groups;
+  for (std::size_t s = 0, end = 0; s < systems.size(); s = end) {
+    end = end_of_alike(systems, s);
+    auto of_alike = to_play(std::span{planned}.subspan(s, end - s));
+    std::move(of_alike.begin(), of_alike.end(), std::back_inserter(groups));
+  }
+  play_all(std::move(groups), options, best);
+  std::vector<Expected<ComparedRows>> results;
   for (const PlannedSystem& system : planned) results.push_back(has_workloads(*system.on) ? simulate_workloads(*system.on, options) : rows_of(system));
   return results;
-}
-
-/// No variant of the system takes less. 0: nothing is known.
-Picoseconds least_time(const ComparedSystem& on, const RunOptions& options) {
-  if (has_workloads(on) || has_alternatives(on)) return {};
-  Picoseconds least = end_of_clock;
-  for (PlannedVariant& plan : plan_all(on, options)) {
-    if (!plan.posed) continue;
-    auto lowered = lower_problem(plan.posed->system, std::move(plan.posed->problem), options);
-    if (!lowered || has_calls(lowered->lowered)) return {};
-    const auto model = model_on(plan.posed->system, lowered->lowered, options);
-    const auto time = model ? least_makespan(*model, options.control.stop) : std::nullopt;
-    if (!time) return {};
-    least = std::min(least, *time);
-  }
-  return least;
-}
-
-/// Systems that are simulated together, first to one past the last.
-using Batch = std::pair<std::size_t, std::size_t>;
-
-/// In the order in which they are simulated.
-std::vector<Batch> batches_of(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top) {
-  std::vector<Batch> batches;
-  for (std::size_t s = 0; s < systems.size(); s = batches.back().second) batches.emplace_back(s, end_of_alike(systems, s));
-  if (top == 0 || batches.size() == 1) return batches;
-  std::vector<std::pair<Picoseconds, Batch>> by_bound(batches.size());
-  RunOptions each = options;
-  each.threads = 1;
-  ThreadPool pool{options.threads};
-  pool.for_each(batches.size(), [&](std::size_t b, std::size_t) {
-    by_bound[b] = {end_of_clock, batches[b]};
-    for (std::size_t s = batches[b].first; s < batches[b].second; ++s) by_bound[b].first = std::min(by_bound[b].first, least_time(systems[s], each));
-  });
-  std::sort(by_bound.begin(), by_bound.end());
-  std::transform(by_bound.begin(), by_bound.end(), batches.begin(), [](const auto& entry) { return entry.second; });
-  return batches;
 }
 
 /// A row and its system's number.
@@ -312,18 +315,14 @@ std::vector<Expected<ComparedRows>> simulate_variants_on(const std::vector<const
 Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options) { return std::move(simulate_variants_on({&on}, options).front()); }
 
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top) {
-  std::vector<std::optional<Expected<ComparedRows>>> simulated(systems.size());
   BestTimes best{top};
-  for (const auto& [first, end] : batches_of(systems, options, top)) {
-    std::vector<const ComparedSystem*> alike;
-    for (std::size_t s = first; s < end; ++s) alike.push_back(&systems[s]);
-    auto rows = simulate_on(alike, options, best);
-    for (std::size_t s = first; s < end; ++s) simulated[s] = std::move(rows[s - first]);
-  }
+  std::vector<const ComparedSystem*> all;
+  for (const ComparedSystem& system : systems) all.push_back(&system);
+  auto simulated = simulate_on(all, options, best);
   ComparedResults comparison;
   std::vector<RowOn> rows;
   for (std::size_t s = 0; s < systems.size(); ++s) {
-    auto& found = *simulated[s];
+    auto& found = simulated[s];
     if (!found) return found.error();
     for (Row& row : found->rows) {
       row.varied = systems[s].varied;

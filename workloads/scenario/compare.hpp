@@ -57,8 +57,8 @@ struct ComparedResults {
   std::vector<Skipped> skipped;
   std::size_t slower = 0;  // variants that are not among the best
 };
-/// `top` > 0: only so many rows of each group, the best. Systems are then simulated in the order of a lower bound on their times, and no run goes on longer
-/// than the worst of the best so far. Errors: as simulate_variants(). If cancelled, the finished rows.
+/// `top` > 0: only so many rows of each group, the best. Variants are then simulated in the order of a lower bound on their times, least_core_time(); those
+/// whose bound is above the worst of the best so far are not, and no run goes on longer than that. Errors: as simulate_variants(). If cancelled, the finished rows.
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top = 0);
 
 }  // namespace podsim

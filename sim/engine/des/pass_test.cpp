@@ -7,6 +7,7 @@
 #include "sim/engine/des/des_engine.hpp"
 #include "sim/engine/max_plus/max_plus.hpp"
 #include "sim/engine/table/test_agreement.hpp"
+#include "sim/model/task_cost.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {
@@ -92,6 +93,7 @@ void compare(const Model& model, Seen& seen) {
   const auto least = least_makespan(model);
   ASSERT_TRUE(least);
   EXPECT_LE(*least, events->makespan);
+  EXPECT_LE(least_core_time(*model.machine, *model.schedule), *least);
   const auto passed = run_max_plus(model, {}, any_meetings);
   RunControl only_makespan;
   only_makespan.record = false;
