@@ -27,6 +27,7 @@ int compare_verb(const std::vector<std::string>& arguments, Console& console);
 int diff_verb(const std::vector<std::string>& arguments, Console& console);
 int tune_verb(const std::vector<std::string>& arguments, Console& console);
 int sweep_verb(const std::vector<std::string>& arguments, Console& console);
+int report_verb(const std::vector<std::string>& arguments, Console& console);
 int show_verb(const std::vector<std::string>& arguments, Console& console);
 
 }  // namespace podsim

@@ -14,6 +14,7 @@
 #include "sim/base/units.hpp"
 #include "tools/command/usage_texts.hpp"
 #include "tools/console/caller.hpp"
+#include "tools/report/shell_word.hpp"
 #include "tools/sweep/points.hpp"
 #include "workloads/scenario/fields.hpp"
 
@@ -69,13 +70,13 @@ class OptionParser {
       if (const auto plain = plain_words(arguments)) {
         for (const auto& [spec, value] : *plain)
           if (auto ok = take(*spec, value, options); !ok) return ok.error();
-        fill_in(options);
+        fill_in(arguments, options);
         return options;
       }
       describe(positional);
       for (const po::option& option : parsed(arguments).options)
         if (auto ok = take(spec_of(option.string_key), option.value, options); !ok) return ok.error();
-      fill_in(options);
+      fill_in(arguments, options);
       return options;
     } catch (const po::unknown_option& error) {
       std::vector<std::string> names;
@@ -179,7 +180,8 @@ class OptionParser {
   }
 
   /// Defaults, and the files that values name.
-  void fill_in(Options& options) const {
+  void fill_in(const std::vector<std::string>& arguments, Options& options) const {
+    for (const std::string& argument : arguments) options.command_line_ += (options.command_line_.empty() ? "" : " ") + shell_word(argument);
     for (const OptionSpec& spec : group_) {
       const std::string name = spec.long_name();
       if (spec.value.otherwise && !options.has(name)) options.values_[name] = {*spec.value.otherwise};

@@ -69,6 +69,8 @@ class Options {
   /// Of an option that may be repeated: every text, in order.
   [[nodiscard]] std::vector<std::string> texts(const std::string& name) const;
   [[nodiscard]] Expected<std::int64_t> integer(const std::string& name, std::int64_t low, std::int64_t high) const;
+  /// As they were given, for a shell.
+  [[nodiscard]] const std::string& command_line() const { return command_line_; }
   /// The files that its values name.
   [[nodiscard]] const std::vector<NamedFile>& files() const { return files_; }
 
@@ -76,6 +78,7 @@ class Options {
   friend class OptionParser;
   std::map<std::string, std::vector<std::string>> values_;
   std::set<std::string> given_, no_fields_;
+  std::string command_line_;
   std::vector<NamedFile> files_;
 };
 

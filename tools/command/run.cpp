@@ -9,6 +9,7 @@
 #include "tools/command/command.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/trace_option.hpp"
 #include "tools/report/comparison_report.hpp"
@@ -22,7 +23,7 @@ namespace {
 OptionGroup run_options() {
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
-  return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), module_options(), engine_options(), telling, trace_options(), chakra_options(),
+  return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), module_options(), engine_options(), telling, trace_options(), record_options(), chakra_options(),
                  output_options(table_json_csv)});
 }
 
@@ -111,7 +112,9 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   const auto chakra = chakra_request(options);
   if (!chakra) return chakra.error();
   if (*chakra) how->fold = false, how->inline_calls = how->write_out_calls = true;  // every task of every device
-  how->control.record = *trace || *chakra || !per->empty() || options.flag("explain") || console.caller != nullptr;
+  auto record = record_request(options);
+  if (!record) return record.error();
+  how->control.record = *trace || *chakra || *record != nullptr || !per->empty() || options.flag("explain") || console.caller != nullptr;
   const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
   const auto other_order = other_order_makespan(*system, *problem, *how);  // first, so that its memory is free again
@@ -141,6 +144,10 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   }
   auto details = details_of(*run, *system, *problem, any_cable, options, *how);
   if (!details) return details.error();
+  if (*record != nullptr) {
+    how->tell("writing the record");
+    if (auto ok = write_record(**record, *run, *details, options, *how); !ok) return ok.error();
+  }
   if (!other_order) return other_order.error();
   if (*other_order) details->orders = both_orders(*problem, run->row.result.makespan_s, **other_order);
   line.end();

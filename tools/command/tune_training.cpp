@@ -12,6 +12,7 @@
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/search_options.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/report/shell_word.hpp"
 #include "tools/report/training_tuning_report.hpp"
 #include "tools/sweep/points.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -103,17 +104,6 @@ Expected<TrainingRequest> training_request(const Options& options, const Console
   request.ignore_memory = options.flag("ignore-memory");
   request.stop = console.interrupted;
   return request;
-}
-
-/// As a shell reads it.
-std::string shell_word(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view{"_-+=./:,@%"}.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain && !text.empty()) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return quoted + "'";
 }
 
 void add_field(std::string& line, const FieldKind& field, const std::string& text) {

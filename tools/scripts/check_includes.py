@@ -49,11 +49,12 @@ ARROWS = {
     "validation/calibration": {"workloads/scenario"},
     "validation": {"validation/calibration"},
     "tools/report": {"validation", "workloads/training", "workloads/differences"},
+    "tools/page": {"tools/report"},
     "tools/sweep": {"tools/report"},
-    "tools": {"tools/sweep", "sim/engine/mpi"},
+    "tools": {"tools/page", "tools/sweep", "sim/engine/mpi"},
 }
 
-PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers", "validation/validate", "tools/sweep")
+PROTOBUF_FOLDERS = ("sim/config", "workloads", "validation/calibration/importers", "validation/validate", "tools/page", "tools/sweep")
 
 # (what is included, the only folders that may, what to call it)
 OUTSIDE = [
@@ -63,7 +64,7 @@ OUTSIDE = [
     (re.compile(r"boost/program_options"), ("tools/command",), "Boost.Program_options"),
     (re.compile(r"mpi\.h$"), ("sim/engine/mpi", "tools/mpirun"), "MPI"),
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
-    (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/report", "workloads/hlo", "workloads/chakra"), "simdjson"),
+    (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/page", "tools/report", "workloads/hlo", "workloads/chakra"), "simdjson"),
     (re.compile(r"yaml-cpp/"), ("workloads/training",), "yaml-cpp"),
     (re.compile(r"pugixml\.hpp$"), ("workloads/msccl",), "pugixml"),
     (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),

@@ -8,21 +8,11 @@
 
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/base/text.hpp"
+#include "tools/report/shell_word.hpp"
 
 namespace podsim {
 
 namespace {
-
-/// Quoted where a shell would take it apart.
-std::string for_shell(const std::string& word) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view{"-_=.,:/%+@"}.find(c) != std::string_view::npos;
-  };
-  if (std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string quoted_word = "'";
-  for (const char c : word) quoted_word += c == '\'' ? std::string{"'\\''"} : std::string(1, c);
-  return quoted_word + "'";
-}
 
 bool takes_no_slices(const PointInputs& inputs) {
   if (inputs.text("gemm").empty() && inputs.text("workload").empty()) return false;
@@ -146,7 +136,7 @@ std::string command_of(const PointInputs& inputs) {
     command += ' ' + argument.substr(0, equals);
     if (equals == std::string::npos) continue;
     const std::string value = argument.substr(equals + 1);
-    command += (value.starts_with('-') ? '=' : ' ') + for_shell(value);
+    command += (value.starts_with('-') ? '=' : ' ') + shell_word(value);
   }
   return command;
 }

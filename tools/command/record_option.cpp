@@ -1,0 +1,38 @@
+#include "tools/command/record_option.hpp"
+
+#include "tools/page/record.hpp"
+
+namespace podsim {
+
+OptionGroup record_options() { return {{"record", output_file("FILE"), "write what is known of the run, for `podsim report`"}}; }
+
+Expected<std::unique_ptr<Sink>> record_request(const Options& options) {
+  if (!options.has("record")) return std::unique_ptr<Sink>{};
+  const std::string& path = options.text("record");
+  if (path.ends_with(".gz")) return Diagnostic{option("record"), "expected a file that does not end in .gz, found " + quoted(path)};
+  return open_sink(path);
+}
+
+Status write_record(Sink& sink, const Run& run, Details details, const Options& options, const RunOptions& how) {
+  if (details.devices.empty()) details.devices = measure_devices(run.model, run.timeline);
+  std::vector<std::string> missing;
+  if (run.model.calls != nullptr)
+    missing.emplace_back("links, and the timelines within calls: functions were played once; --calls inline plays every task");
+  else if (details.links.empty())
+    details.links = measure_links(run.model, run.timeline);
+  if (!details.explanation && run.model.calls == nullptr) {
+    auto explanation = explain(run, how);
+    if (explanation)
+      details.explanation = *std::move(explanation);
+    else if (explanation.error().cause != Cause::input)
+      return explanation.error();
+    else
+      missing.push_back("the critical path and what each machine value would change: " + explanation.error().message);
+  }
+  Record record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION);
+  record.missing.insert(record.missing.end(), missing.begin(), missing.end());
+  sink.write(write_record(record));
+  return sink.close();
+}
+
+}  // namespace podsim

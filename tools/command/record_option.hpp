@@ -1,0 +1,20 @@
+// --record: what is known of a run, for `podsim report`.
+#pragma once
+
+#include <memory>
+
+#include "tools/command/options.hpp"
+#include "tools/report/run_report.hpp"
+#include "tools/report/sink.hpp"
+
+namespace podsim {
+
+OptionGroup record_options();
+
+/// The file of --record, open; null: it was not asked for. Errors: it cannot be written.
+Expected<std::unique_ptr<Sink>> record_request(const Options& options);
+
+/// With devices, links and, where that can be, an explanation, whether or not `details` have them. Errors: those of the file; cancelled work.
+Status write_record(Sink& sink, const Run& run, Details details, const Options& options, const RunOptions& how);
+
+}  // namespace podsim

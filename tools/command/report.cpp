@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "sim/base/input_file.hpp"
+#include "tools/command/command.hpp"
+#include "tools/command/options.hpp"
+#include "tools/page/page.hpp"
+
+namespace podsim {
+
+namespace {
+
+OptionGroup report_options() {
+  return {{"record", input_files("RECORD"), "a record of a run, or its JSON; --record may be left out; repeatable"},
+          {"output,o", output_file("FILE.html"), "the page"},
+          {"help,h", flag(), "this page"}};
+}
+
+Expected<int> write_page(const Options& options, Console& console) {
+  const std::vector<std::string> files = options.texts("record");
+  if (files.empty()) return Diagnostic{{}, "expected a record, as `podsim run --record FILE` writes it, found none"};
+  if (!options.has("output")) return Diagnostic{{}, "expected -o FILE.html, found none"};
+  std::vector<Record> records;
+  std::vector<std::string> names;
+  for (const std::string& file : files) {
+    const auto bytes = read_file(file, record_limit);
+    if (!bytes) return bytes.error();
+    auto record = read_record_or_json(*bytes, file);
+    if (!record) return record.error();
+    records.push_back(*std::move(record));
+    names.push_back(std::filesystem::path{file}.filename().string());
+  }
+  return print_output(options, page_of(records, names), console);
+}
+
+}  // namespace
+
+int report_verb(const std::vector<std::string>& arguments, Console& console) {
+  return perform(arguments, report_options(), "report", console, &write_page, "record");
+}
+
+}  // namespace podsim

@@ -1,0 +1,38 @@
+// Elements and numbers as text. Data becomes text nodes only, so that nothing in it is ever markup.
+const svgNames = new Set(["svg", "g", "rect", "path", "line", "text", "title"]);
+
+/** An element: attributes by name, children as elements or texts. */
+function make(name, attributes = {}, ...children) {
+  const element = svgNames.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value !== undefined && value !== null) element.setAttribute(key, String(value));
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+function scaled(value, steps) {
+  const size = Math.abs(value);
+  const [factor, unit] = steps.find(([least]) => size >= least) ?? steps[steps.length - 1];
+  return `${Number((value / factor).toPrecision(4))} ${unit}`;
+}
+
+/** Four digits, as podsim's own tables have them. */
+const timeText = (seconds) => seconds === 0 ? "0 s" : scaled(seconds, [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"], [1e-12, "ps"]]);
+const bytesText = (bytes) => scaled(bytes, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+const percentText = (part) => `${(100 * part).toFixed(1)} %`;
+const signedPercent = (part) => `${part > 0 ? "+" : ""}${(100 * part).toFixed(2)} %`;
+
+/** Rows of texts under their headings; columns from `numbersFrom` on are numbers. */
+function table(headings, rows, numbersFrom = 1) {
+  const kind = (column) => ({class: column >= numbersFrom ? "number" : undefined});
+  const head = make("tr", {}, headings.map((heading, c) => make("th", {scope: "col", ...kind(c)}, heading)));
+  return make("div", {class: "wide"}, make("table", {}, make("thead", {}, head), make("tbody", {}, rows.map((row) =>
+    make("tr", {}, row.map((cell, c) => make("td", kind(c), cell instanceof Node ? cell : String(cell))))))));
+}
+
+/** A chart and, folded away behind it, its numbers. */
+const withTable = (chart, numbers) => [chart, make("details", {}, make("summary", {}, "as a table"), numbers)];
+
+const section = (id, title, ...content) => make("section", {id}, make("h2", {}, title), ...content.flat());

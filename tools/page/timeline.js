@@ -1,0 +1,179 @@
+// The timeline of a device: lines of bars, of which only what can be seen is drawn.
+const rowHeight = 22, axisHeight = 24, most = 40;  // most: entries of the legend
+
+/** The bars of a line with their times in picoseconds from the start of the run. */
+function unpacked({name, task, gap, length}) {
+  const begin = new Float64Array(task.length), end = new Float64Array(task.length);
+  for (let i = 0, at = 0; i < task.length; ++i) {
+    begin[i] = at + gap[i];
+    at = end[i] = begin[i] + length[i];
+  }
+  return {name, task, begin, end};
+}
+
+/** Which operation of the run each task belongs to: the one with the longest name that its own begins with; -1: none. */
+function operationsOf(tasks, operations) {
+  return tasks.map((task) => operations.reduce((best, {name}, o) =>
+    task.startsWith(name) && (best < 0 || name.length > operations[best].name.length) ? o : best, -1));
+}
+
+/** The first bar that ends after a time. */
+function firstAfter(ends, time) {
+  let low = 0, high = ends.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ends[middle] > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function niceStep(span, ticks) {
+  const step = 10 ** Math.floor(Math.log10(span / ticks));
+  return [1, 2, 5, 10].map((f) => f * step).find((s) => span / s <= ticks);
+}
+
+class Timeline {
+  constructor(record) {
+    this.record = record;
+    this.operations = record.result.operations ?? [];
+    this.operationOf = operationsOf(record.tasks, this.operations);
+    this.end = Math.max(record.result.makespan_s * 1e12, 1);
+    [this.from, this.to] = [0, this.end];
+    this.drawing = make("svg", {tabindex: 0, role: "application", "aria-label": "timeline: plus and minus zoom, arrows move, 0 shows all",
+      onwheel: (event) => this.wheel(event), onmousemove: (event) => this.hover(event), onmouseleave: () => this.tell(null), onmousedown: (event) => this.drag(event),
+      onkeydown: (event) => this.key(event)});
+    this.found = make("span", {class: "faint", role: "status"});
+    this.search = make("input", {type: "search", placeholder: "task or operation", "aria-label": "search tasks", oninput: () => this.draw(),
+      onkeydown: (event) => event.key === "Enter" && this.next()});
+    this.devices = make("select", {"aria-label": "device", onchange: () => this.show(Number(this.devices.value))},
+      record.timelines.map((t, i) => make("option", {value: i}, `device ${t.device} (${t.name})${t.alike > 1 ? `, and ${t.alike - 1} alike` : ""}`)));
+    this.element = make("div", {}, make("div", {class: "tools"}, this.devices, this.button("zoom in", () => this.zoom(0.5)), this.button("zoom out", () => this.zoom(2)),
+      this.button("all", () => this.move(0, this.end)), this.search, this.button("next", () => this.next()), this.found), this.drawing,
+      legend(this.operations.slice(0, most).map(({name}, o) => [name, this.fill(o)])), this.listing = make("details", {}));
+    this.listing.addEventListener("toggle", () => this.listing.open && this.list());
+    new ResizeObserver(() => this.draw()).observe(this.drawing);
+    this.show(0);
+  }
+
+  button(name, action) { return make("button", {type: "button", onclick: action}, name); }
+  fill(operation) { return operation < 0 ? fills[7] : fills[operation % 7]; }
+
+  show(index) {
+    this.lines = this.record.timelines[index].lines.map(unpacked);
+    this.listing.replaceChildren(make("summary", {}, "as a table"));
+    this.listing.open = false;
+    this.draw();
+  }
+
+  list() {
+    const rows = this.lines.flatMap(({name, task, begin, end}) => Array.from(task, (t, i) => [name, this.record.tasks[t], begin[i], end[i]]));
+    const shown = rows.sort((a, b) => a[2] - b[2]).slice(0, 2000);
+    this.listing.replaceChildren(make("summary", {}, "as a table"), rows.length > shown.length ? make("p", {}, `the first ${shown.length} of ${rows.length} bars`) : null ?? "",
+      table(["line", "task", "begins", "ends"], shown.map(([line, task, begin, end]) => [line, task, timeText(begin / 1e12), timeText(end / 1e12)]), 2));
+  }
+
+  width() { return Math.max(this.drawing.clientWidth, 320); }
+  left() { return Math.min(130, this.width() / 4); }
+  x(time) { return this.left() + ((time - this.from) / (this.to - this.from)) * (this.width() - this.left()); }
+  timeAt(x) { return this.from + ((x - this.left()) / (this.width() - this.left())) * (this.to - this.from); }
+
+  move(from, to) {
+    const span = Math.min(Math.max(to - from, Math.min(1000, this.end)), this.end);
+    this.from = Math.min(Math.max(from, 0), this.end - span);
+    this.to = this.from + span;
+    this.draw();
+  }
+  zoom(factor, around = (this.from + this.to) / 2) { this.move(around - (around - this.from) * factor, around + (this.to - around) * factor); }
+
+  wheel(event) {
+    if (!event.ctrlKey && !event.shiftKey && document.activeElement !== this.drawing) return;  // the page scrolls
+    event.preventDefault();
+    this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.timeAt(event.offsetX));
+  }
+  drag(event) {
+    const [x, from, to] = [event.clientX, this.from, this.to];
+    const on = (moved) => this.move(from - (moved.clientX - x) * (to - from) / (this.width() - this.left()), to - (moved.clientX - x) * (to - from) / (this.width() - this.left()));
+    addEventListener("mousemove", on);
+    addEventListener("mouseup", () => removeEventListener("mousemove", on), {once: true});
+  }
+  key(event) {
+    const step = (this.to - this.from) / 5;
+    const actions = {"+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.move(0, this.end),
+      ArrowLeft: () => this.move(this.from - step, this.to - step), ArrowRight: () => this.move(this.from + step, this.to + step)};
+    if (!actions[event.key]) return;
+    event.preventDefault();
+    actions[event.key]();
+  }
+
+  matches(task) { return this.record.tasks[task].toLowerCase().includes(this.search.value.toLowerCase()); }
+  /** To the next bar that is searched for, in order of time. */
+  next() {
+    if (this.search.value === "") return;
+    let best = null;
+    for (const {task, begin, end} of this.lines)
+      for (let i = 0; i < task.length; ++i)
+        if (this.matches(task[i]) && begin[i] > this.from + (this.to - this.from) * 0.4001 && (best === null || begin[i] < best[0])) best = [begin[i], end[i]];
+    if (best === null) return this.move(0, this.to - this.from);
+    const span = Math.min(this.to - this.from, Math.max((best[1] - best[0]) * 5, this.end / 1e6));
+    this.move(best[0] - span * 0.4, best[0] + span * 0.6);
+  }
+
+  draw() {
+    this.tell(null);
+    const width = this.width(), height = axisHeight + this.lines.length * rowHeight;
+    const step = niceStep(this.to - this.from, Math.max(Math.floor((width - this.left()) / 110), 1));
+    const parts = [];
+    for (let tick = Math.ceil(this.from / step) * step; tick <= this.to; tick += step)
+      parts.push(make("line", {class: "rule", x1: this.x(tick), x2: this.x(tick), y1: 14, y2: height}), make("text", {class: "faint", x: this.x(tick) + 3, y: 11}, timeText(tick / 1e12)));
+    let matching = 0;
+    this.lines.forEach((line, l) => {
+      const y = axisHeight + l * rowHeight;
+      parts.push(make("text", {x: 0, y: y + 15}, line.name), make("line", {class: "rule", x1: 0, x2: width, y1: y, y2: y}));
+      const paths = new Map();
+      const put = (fill, from, to) => paths.set(fill, `${paths.get(fill) ?? ""}M${from.toFixed(2)} ${y + 2}H${to.toFixed(2)}V${y + rowHeight - 3}H${from.toFixed(2)}z`);
+      const searched = this.search.value !== "";
+      // Bars that are narrower than a pixel join the bar of their colour beside them.
+      let run = null;
+      for (let i = firstAfter(line.end, this.from); i < line.task.length && line.begin[i] < this.to; ++i) {
+        const from = Math.max(this.x(line.begin[i]), this.left()), to = Math.min(Math.max(this.x(line.end[i]), from + 0.3), width);
+        const fill = this.fill(this.operationOf[line.task[i]]);
+        if (searched && this.matches(line.task[i])) ++matching, put("found", from, to);
+        if (run !== null && run.fill === fill && from - run.to < 0.5 && (to - from < 1 || run.to - run.from < 1)) {
+          run.to = to;
+          continue;
+        }
+        if (run !== null) put(run.fill, run.from, run.to);
+        run = {fill, from, to};
+      }
+      if (run !== null) put(run.fill, run.from, run.to);
+      for (const [fill, d] of paths) parts.push(fill === "found" ? make("path", {class: "found", d}) : make("path", {d, fill, stroke: "var(--paper)", "stroke-width": 0.5}));
+    });
+    this.found.textContent = this.search.value === "" ? "" : `${matching} in view`;
+    this.drawing.setAttribute("height", height);
+    this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.drawing.replaceChildren(...parts);
+  }
+
+  /** The bar under a point of the drawing. */
+  at(x, y) {
+    const line = this.lines[Math.floor((y - axisHeight) / rowHeight)];
+    if (y < axisHeight || line === undefined || x < this.left()) return null;
+    const near = this.timeAt(x + 0.5), i = firstAfter(line.end, this.timeAt(x - 0.5));
+    return i < line.task.length && line.begin[i] <= near ? {line, i} : null;
+  }
+  hover(event) {
+    const area = this.drawing.getBoundingClientRect();
+    const found = this.at(event.clientX - area.left, event.clientY - area.top);
+    this.tell(found && `${this.record.tasks[found.line.task[found.i]]}: ${timeText(found.line.begin[found.i] / 1e12)} to ${timeText(found.line.end[found.i] / 1e12)}, ` +
+      timeText((found.line.end[found.i] - found.line.begin[found.i]) / 1e12), event);
+  }
+  tell(text, event) {
+    const tip = document.getElementById("tip");
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 4)}px`;
+  }
+}
