@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "sim/base/thread_pool.hpp"
-#include "sim/engine/max_plus/max_plus.hpp"
+#include "sim/engine/max_plus/analytic_engine.hpp"
 #include "sim/schedule/calls.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/plan_choice.hpp"
