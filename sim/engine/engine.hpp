@@ -29,8 +29,8 @@ struct RunControl {
   /// Without `record`: reads all times. An engine that cannot tell them task by task records the timeline instead, and the reader is not called, or not to
   /// the end; so Timeline::size() tells which. It may be called once only.
   TimesReader* reader = nullptr;
-  /// A run that is certain to end later may stop early, marked `interrupted`. A run that ends by then is complete. Only des uses the limit; other
-  /// engines run to the end.
+  /// A run that is certain to end later may stop early, marked `interrupted`. A run that ends by then is complete. simgrid knows no
+  /// limit and runs to the end.
   Picoseconds limit = end_of_clock;
 };
 

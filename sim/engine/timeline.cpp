@@ -23,6 +23,8 @@ std::size_t Timeline::position_among_some(std::size_t activity) const {
   return static_cast<std::size_t>(found - activities_.begin());
 }
 
+Diagnostic beyond_the_clock() { return {{}, "the run takes more than 106 days, which is as far as the clock goes"}; }
+
 Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, Picoseconds cores_end, std::int64_t events) {
   std::vector<Picoseconds> start, sent;
   std::vector<Timeline::Reduction> reductions;
@@ -34,7 +36,7 @@ Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, Picose
     sent.push_back(activity.sent);
     makespan = std::max({makespan, activity.sent, activity.received});
   }
-  if (makespan == end_of_clock) return Diagnostic{{}, "the run takes more than 106 days, which is as far as the clock goes"};
+  if (makespan == end_of_clock) return beyond_the_clock();
   Timeline timeline{std::move(start), std::move(sent), std::move(reductions)};
   timeline.makespan = makespan;
   timeline.events = events;

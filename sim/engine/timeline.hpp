@@ -61,6 +61,9 @@ class Timeline {
   std::vector<Reduction> reductions_;
 };
 
+/// The error of a run that reached end_of_clock.
+Diagnostic beyond_the_clock();
+
 /// The timeline of recorded activities and of cores that are busy until `cores_end`. Errors: a time reached end_of_clock.
 Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, Picoseconds cores_end, std::int64_t events);
 

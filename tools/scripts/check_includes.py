@@ -14,8 +14,8 @@ import sys
 
 TEST_FILE = re.compile(r"_test\.cpp$|/(test_[^/]*|[^/]*_test|testing)\.hpp$")  # as cmake/podsim_targets.cmake has it
 
-# "x": {"y"} means: x may include y, and whatever y may include. Numeric, analytic, des, simgrid and mpi do not know each other, but for the numbers that
-# mpi's ranks compute with.
+# "x": {"y"} means: x may include y, and whatever y may include. Numeric, des, simgrid and mpi do not know each other, but for the numbers that mpi's ranks
+# compute with.
 ARROWS = {
     "sim/base": set(),
     "sim/mesh": {"sim/base"},
@@ -25,12 +25,11 @@ ARROWS = {
     "sim/model": {"sim/machine"},
     "sim/engine": {"sim/model"},
     "sim/engine/numeric": {"sim/engine"},
-    "sim/engine/analytic": {"sim/engine"},
     "sim/engine/max_plus": {"sim/engine"},
     "sim/engine/des": {"sim/engine/max_plus"},
     "sim/engine/simgrid": {"sim/engine"},
     "sim/engine/mpi": {"sim/engine/numeric"},
-    "sim/engine/table": {"sim/engine/numeric", "sim/engine/analytic", "sim/engine/des", "sim/engine/simgrid"},
+    "sim/engine/table": {"sim/engine/numeric", "sim/engine/des", "sim/engine/simgrid"},
     "sim/analysis": {"sim/engine"},
     "sim/config": {"sim/analysis"},
     "topologies/jax": {"sim/base"},

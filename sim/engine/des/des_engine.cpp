@@ -29,7 +29,7 @@ Expected<Timeline> run_des(const Model& model, const RunControl& control) {
     if (!of_events) return of_events;
     timeline = *std::move(of_events);
   }
-  if (timeline->makespan == end_of_clock) return Diagnostic{{}, "the run takes more than 106 days, which is as far as the clock goes"};
+  if (timeline->makespan == end_of_clock) return beyond_the_clock();
   return *std::move(timeline);
 }
 

@@ -1,25 +1,36 @@
 #include "sim/engine/max_plus/circle.hpp"
 
+#include <algorithm>
+
 namespace podsim::max_plus {
 
-std::optional<std::uint32_t> CircleOrders::of(std::span<const std::uint32_t> tasks, std::span<const Gates> gates) {
+std::vector<Instance> CircleOrders::that_run(std::span<const std::uint32_t> tasks, std::span<const Gates> gates) {
+  list_members(tasks);
+  list_waits(tasks, gates);
+  return sorted().order;
+}
+
+void CircleOrders::list_members(std::span<const std::uint32_t> tasks) {
   members_.clear();
   instances_ = 0;
   for (std::uint32_t r = 0; r < tasks.size(); ++r) {
-    std::uint32_t program = 0;
-    while (first_[program + 1] <= tasks[r]) ++program;
+    const auto program = static_cast<std::uint32_t>(std::upper_bound(first_.begin(), first_.end(), tasks[r]) - first_.begin() - 1);
     position_[tasks[r]] = r;
     members_.push_back({program, tasks[r] - first_[program], instances_});
     instances_ += static_cast<std::uint32_t>(model_.deployment.programs[program].devices.size());
   }
+}
+
+std::optional<std::uint32_t> CircleOrders::of(std::span<const std::uint32_t> tasks, std::span<const Gates> gates) {
+  list_members(tasks);
   list_waits(tasks, gates);
   for (const Member& member : members_) waits_.push_back(member.offset);
   for (const std::uint32_t task : tasks) position_[task] = no_device;
   const auto [entry, is_new] = known_.try_emplace(waits_, static_cast<std::uint32_t>(orders_.size()));
   if (is_new) {
-    auto order = sorted();
-    if (!order) return std::nullopt;
-    orders_.push_back(*std::move(order));
+    Sorted found = sorted();
+    if (!found.all) return std::nullopt;
+    orders_.push_back(std::move(found.order));
   }
   return entry->second;
 }
@@ -48,9 +59,8 @@ void CircleOrders::list_waits(std::span<const std::uint32_t> tasks, std::span<co
         else
           add(number(there.program, who.to_task[l]), there.local);
       }
-      for (std::size_t before = r; cost.on_core && before-- > 0;)
-        if (const Member& other = members_[before];
-            other.program == program && model_.costs[program][other.task].on_core && model_.deployment.who(program, other.task).does(l)) {
+      for (std::size_t before = r; cost.on_core && before-- > 0 && members_[before].program == program;)
+        if (const Member& other = members_[before]; model_.costs[program][other.task].on_core && model_.deployment.who(program, other.task).does(l)) {
           waits_.push_back(other.offset + l);
           break;
         }
@@ -77,7 +87,7 @@ void CircleOrders::add(std::uint32_t number, std::uint32_t local) {
 }
 
 /// Counts down what each instance waits for.
-std::optional<std::vector<Instance>> CircleOrders::sorted() const {
+CircleOrders::Sorted CircleOrders::sorted() const {
   std::vector<std::uint32_t> left(instances_), rows(instances_ + 1, 0), followers;
   const auto each_wait = [&](auto visit) {
     std::size_t next = 0;
@@ -102,15 +112,15 @@ std::optional<std::vector<Instance>> CircleOrders::sorted() const {
   for (std::size_t done = 0; done < ready.size(); ++done)
     for (std::uint32_t f = rows[ready[done]]; f < rows[ready[done] + 1]; ++f)
       if (--left[followers[f]] == 0) ready.push_back(followers[f]);
-  if (ready.size() < present) return std::nullopt;
-  std::vector<Instance> order;
+  Sorted result{{}, ready.size() == present};
+  std::vector<Instance>& order = result.order;
   order.reserve(ready.size());
   for (const std::uint32_t i : ready) {
-    std::uint32_t r = 0;
-    while (r + 1 < members_.size() && members_[r + 1].offset <= i) ++r;
+    const auto after = std::upper_bound(members_.begin(), members_.end(), i, [](std::uint32_t instance, const Member& member) { return instance < member.offset; });
+    const auto r = static_cast<std::uint32_t>(after - members_.begin() - 1);
     order.push_back({r, i - members_[r].offset});
   }
-  return order;
+  return result;
 }
 
 }  // namespace podsim::max_plus

@@ -32,6 +32,8 @@ class CircleOrders {
 
   /// Of the tasks with these numbers, in program order: position of their order in take(). `gates` by number. nullopt: instances wait for each other.
   std::optional<std::uint32_t> of(std::span<const std::uint32_t> tasks, std::span<const Gates> gates);
+  /// Of any tasks: the instances that run, though others wait for each other.
+  [[nodiscard]] std::vector<Instance> that_run(std::span<const std::uint32_t> tasks, std::span<const Gates> gates);
   [[nodiscard]] std::vector<std::vector<Instance>> take() && { return std::move(orders_); }
 
  private:
@@ -39,10 +41,15 @@ class CircleOrders {
     std::uint32_t program, task, offset;  // offset: of its first instance
   };
   [[nodiscard]] std::uint32_t number(std::uint32_t program, std::size_t task) const { return first_[program] + static_cast<std::uint32_t>(task); }
+  void list_members(std::span<const std::uint32_t> tasks);
   void list_waits(std::span<const std::uint32_t> tasks, std::span<const Gates> gates);
   void wait_for(const std::vector<Wait>& waits, std::uint32_t program, std::uint32_t local);
   void add(std::uint32_t number, std::uint32_t local);
-  [[nodiscard]] std::optional<std::vector<Instance>> sorted() const;
+  struct Sorted {
+    std::vector<Instance> order;
+    bool all = true;  // of the instances that are present
+  };
+  [[nodiscard]] Sorted sorted() const;
 
   const Model& model_;
   std::span<const std::uint32_t> first_;

@@ -10,14 +10,4 @@ std::optional<Timeline> run_max_plus(const Model& model, const RunControl& contr
   return max_plus::Pass{model, control, limits, graph}.run();
 }
 
-std::optional<Picoseconds> least_makespan(const Model& model, Cancellation stop) {
-  const max_plus::RowGraph graph{model};
-  if (!graph.has_order()) return std::nullopt;
-  RunControl control;
-  control.stop = stop;
-  control.record = false;
-  const MeetingLimits limits;
-  return max_plus::Pass{model, control, limits, graph}.run_alone();
-}
-
 }  // namespace podsim

@@ -22,8 +22,4 @@ struct MeetingLimits {
 ///            few plays, and 16 bytes per instance even if nothing is recorded
 std::optional<Timeline> run_max_plus(const Model& model, const RunControl& control, const MeetingLimits& limits = {});
 
-/// The makespan if no flow and no work ever shared anything: never above des's, and quicker to tell where flows meet. nullopt: instances wait for each other;
-/// stopped.
-std::optional<Picoseconds> least_makespan(const Model& model, Cancellation stop = {});
-
 }  // namespace podsim

@@ -13,10 +13,10 @@ std::optional<Timeline> Pass::run() {
   return timeline("mixed");
 }
 
-std::optional<Picoseconds> Pass::run_alone() {
+Timeline Pass::run_alone() {
   alone_ = true;
-  if (!play() || interrupted_) return std::nullopt;
-  return Picoseconds{last_};
+  play();
+  return timeline({});
 }
 
 /// Each flow at its own rate. False: too much meets.

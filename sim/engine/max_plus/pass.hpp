@@ -29,8 +29,8 @@ class Pass {
   Pass(const Model& model, const RunControl& control, const MeetingLimits& limits, const RowGraph& graph);
 
   std::optional<Timeline> run();
-  /// Without a look at who meets: the makespan. nullopt: stopped.
-  std::optional<Picoseconds> run_alone();
+  /// Without a look at who meets: always a timeline.
+  Timeline run_alone();
 
  private:
   using Times = std::vector<std::int64_t>;

@@ -153,6 +153,18 @@ bool RowGraph::order_circles() {
   return true;
 }
 
+std::vector<bool> RowGraph::that_run() const {
+  std::vector<std::uint32_t> all(places_.size());
+  std::iota(all.begin(), all.end(), 0U);
+  std::vector<bool> result(static_cast<std::size_t>(model_.deployment.activities()), false);
+  CircleOrders orders{model_, first_};
+  for (const auto& [task, local] : orders.that_run(all, gates_)) {
+    const Place& place = places_[task];
+    if (model_.costs[place.program][place.task].kind != TaskCost::Kind::receive) result[model_.deployment.activity(place.program, place.task, local)] = true;
+  }
+  return result;
+}
+
 Rows RowGraph::order(std::span<const std::int64_t> wanted) const {
   assert(has_order_ && "there is an order");
   Rows result;

@@ -48,6 +48,8 @@ class RowGraph {
 
   /// False: instances wait for each other, which is a deadlock; then there is no order.
   [[nodiscard]] bool has_order() const { return has_order_; }
+  /// Which activities run nevertheless, per activity of the model. Cost O(task instances).
+  [[nodiscard]] std::vector<bool> that_run() const;
   /// As in the programs, where that is an order: so times are asked for soon after they are known. Given `wanted`, a time per task by number(), the order
   /// is close to that of these times, and tasks come as late as what waits for them allows. Cost O(tasks log tasks + edges).
   [[nodiscard]] Rows order(std::span<const std::int64_t> wanted = {}) const;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine/analytic/analytic_engine.hpp"
 #include "sim/engine/des/des_engine.hpp"
 #include "sim/engine/des/together.hpp"
+#include "sim/engine/max_plus/analytic_engine.hpp"
 #include "sim/engine/simgrid/simgrid_engine.hpp"
 
 namespace podsim {

@@ -65,6 +65,7 @@ TEST(TimingEngines, FinishWhatValidatesAndCallADeadlockADeadlock) {
         ASSERT_FALSE(timeline) << entry.name;
         ASSERT_THAT(to_text(timeline.error()), StartsWith("deadlock: task ")) << entry.name;
         ASSERT_THAT(to_text(timeline.error()), HasSubstr("on device ")) << entry.name;
+        ASSERT_EQ(to_text(timeline.error()), to_text(testing::run(pod, schedule, "des").error())) << entry.name;
         ++deadlocked;
       } else {
         ASSERT_TRUE(timeline) << entry.name << ": " << to_text(timeline.error());

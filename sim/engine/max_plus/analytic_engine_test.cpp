@@ -1,5 +1,5 @@
 // Closed forms of tiny schedules, to the picosecond.
-#include "sim/engine/analytic/analytic_engine.hpp"
+#include "sim/engine/max_plus/analytic_engine.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
