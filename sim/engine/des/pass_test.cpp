@@ -91,17 +91,11 @@ constexpr MeetingLimits any_meetings{0, 1, 1, 1e9, 64};
 void compare(const Model& model, Seen& seen) {
   const auto events = run_events(model, {});
   ASSERT_TRUE(events) << to_text(events.error());
-<<<<<<< HEAD
-  const auto least = least_makespan(model);
-  ASSERT_TRUE(least);
-  EXPECT_LE(*least, events->makespan);
-  EXPECT_LE(least_core_time(*model.machine, *model.schedule), *least);
-=======
   const auto alone = run_analytic(model, {});
   ASSERT_TRUE(alone) << to_text(alone.error());
   EXPECT_LE(alone->makespan, events->makespan);
   EXPECT_EQ(alone->makespan, least_makespan(model));
->>>>>>> bcbc02e4072955243b7b8c42f92bd77ce6bc7d62
+  EXPECT_LE(least_core_time(*model.machine, *model.schedule), alone->makespan);
   const auto passed = run_max_plus(model, {}, any_meetings);
   RunControl only_makespan;
   only_makespan.record = false;
