@@ -119,6 +119,7 @@ void bind_command(py::module_& module) {
            [](SimulatedParts& all, const SimulatedParts& more) {
              all.parts.insert(more.parts.begin(), more.parts.end());
              all.collectives.insert(more.collectives.begin(), more.collectives.end());
+             all.least.insert(more.least.begin(), more.least.end());
            })
       .def(py::pickle(
           [](const SimulatedParts& all) {
@@ -126,13 +127,16 @@ void bind_command(py::module_& module) {
             for (const auto& [key, cost] : all.parts) parts.emplace(key, std::tuple{cost.time.count(), cost.working.count(), cost.problem});
             std::map<std::string, double> collectives;
             for (const auto& [key, time] : all.collectives) collectives.emplace(key, time.count());
-            return py::make_tuple(parts, collectives);
+            std::map<std::string, std::int64_t> least;
+            for (const auto& [key, time] : all.least) least.emplace(key, time.count());
+            return py::make_tuple(parts, collectives, least);
           },
           [](const py::tuple& state) {
             auto all = std::make_shared<SimulatedParts>();
             for (auto& [key, cost] : state[0].cast<std::map<std::string, std::tuple<std::int64_t, std::int64_t, std::string>>>())
               all->parts.emplace(key, PartCost{Picoseconds{std::get<0>(cost)}, Bytes{std::get<1>(cost)}, std::get<2>(cost)});
             for (auto& [key, time] : state[1].cast<std::map<std::string, double>>()) all->collectives.emplace(key, Seconds{time});
+            for (auto& [key, time] : state[2].cast<std::map<std::string, std::int64_t>>()) all->least.emplace(key, Picoseconds{time});
             return all;
           }));
 

@@ -156,6 +156,20 @@ Seconds bound_of(const std::vector<SlicedGemm>& gemms, double prefetch) {
       {core, on_axis(row, first.gather_row, first.gather_col, last.gather_row), on_axis(col, first.gather_col, first.gather_row, last.gather_col)});
 }
 
+/// Whether a gather ends at the same time on all devices of these rings: in a line the middle is done first.
+bool ends_together(const std::vector<AxisRings::Ring>& rings) {
+  return std::all_of(rings.begin(), rings.end(), [](const AxisRings::Ring& ring) { return ring.wraps || ring.size <= 2; });
+}
+
+/// The core of the slowest device, where a product takes 1 / speed as long; of its copies, and of what other devices do for it, as if it were no slower.
+/// What follows its last product may be short there: others have sent their sums before.
+Seconds core_of_slowest(const std::vector<SlicedGemm>& gemms, double prefetch, double speed, const AxisRings& rings) {
+  Seconds core;
+  if (ends_together(rings.row) && ends_together(rings.col)) core = idle_before(gemms.front(), prefetch);
+  for (const SlicedGemm& g : gemms) core += g.matmuls / speed + g.slices * (g.cuts() + g.join);
+  return core;
+}
+
 /// Wang: an exposed gather, then hops and matmuls.
 Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const AxisRings& rings, int R, int C) {
   const DType dtype = problem.dtype;
@@ -226,6 +240,8 @@ Seconds product_bound(const WorkloadPart& part, const PartOptions& options, cons
   const Machine& machine = system.machine;
   const int R = system.mesh.axes()[0].size, C = system.mesh.axes()[1].size;
   const std::vector<GemmProblem> problems = gemms_of(part);
+  const std::vector<double>& speeds = system.placement.speed;
+  const double slowest = speeds.empty() ? 1 : *std::min_element(speeds.begin(), speeds.end());
   const std::string& name = part.product.algorithm;
   if (rings && (name == "collective" || name == "meshslice")) {
     std::vector<SlicedGemm> gemms;
@@ -237,12 +253,13 @@ Seconds product_bound(const WorkloadPart& part, const PartOptions& options, cons
       for (Seconds* time : {&gemms[g].gather_col, &gemms[g].scatter_col})
         if (*time > none) *time = std::max(*time, known[g].col);
     }
-    return bound_of(gemms, options.prefetch);
+    const Seconds bound = bound_of(gemms, options.prefetch);
+    return slowest < 1 ? std::max(bound, core_of_slowest(gemms, options.prefetch, slowest, *rings)) : bound;
   }
   Seconds arithmetic, longest;  // gathers and hops of one may overlap those of the other
   for (const GemmProblem& problem : problems) {
     arithmetic += Flops{2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k)} /
-                  (static_cast<double>(system.mesh.devices()) * machine.chip.matmul_efficiency * peak_of(machine, problem.dtype));
+                  (slowest * static_cast<double>(system.mesh.devices()) * machine.chip.matmul_efficiency * peak_of(machine, problem.dtype));
     if (rings && name == "wang") longest = std::max(longest, wang_bound(problem, machine, *rings, R, C));
   }
   return std::max(arithmetic, longest);

@@ -33,7 +33,7 @@ struct SliceCollectives {
 
 /// A lower bound on the part's des time on the system, with its collectives lowered by dimension. Per pass, the larger of
 ///   core   matmuls and slice copies; plus the first gathers before the first matmul, as far as cuts do not hide them; plus the last reduce-scatter
-///          after the last matmul, as far as joins do not hide it
+///          after the last matmul, as far as joins do not hide it. On the slowest device matmuls take longer, and what follows the last one may not
 ///   axis   the uncontended durations of the collectives of an axis in sequence; plus what must precede the first and follow the last
 /// Close to des for collective and meshslice if only the longest of these is exposed. For wang it has the exposed gather and the hops; for other
 /// algorithms, and where the rings are unknown, only the arithmetic. Along an axis over several unlike dimensions the formula may be half of what the

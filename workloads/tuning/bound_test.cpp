@@ -99,6 +99,14 @@ Picoseconds time_of(const Case& c) {
   return time_of(c.system, *schedule);
 }
 
+/// One or two devices, in a third of the cases.
+void slow_down(podsim::System& system, std::uint64_t seed) {
+  Rng rng{seed, 3};
+  if (rng.below(3) > 0) return;
+  system.placement.speed.assign(static_cast<std::size_t>(system.mesh.devices()), 1);
+  for (int slow = rng.between(1, 2); slow > 0; --slow) system.placement.speed[rng.below(system.placement.speed.size())] = 0.05 + 0.9 * rng.uniform();
+}
+
 double picoseconds(Seconds time) { return time.count() * 1e12; }
 
 TEST(ProductBound, IsNeverAboveDes) {
@@ -106,7 +114,8 @@ TEST(ProductBound, IsNeverAboveDes) {
   for (std::uint64_t seed = 0; held < 600; ++seed) {
     Rng rng{seed};
     const Shape shape = one_of(shapes, rng);
-    const auto system = testing::slice_pod(random_machine(rng), shape.extents, shape.R, shape.C, rng.below(3) == 0 ? Wrap::Rule::none : Wrap::Rule::all);
+    auto system = testing::slice_pod(random_machine(rng), shape.extents, shape.R, shape.C, rng.below(3) == 0 ? Wrap::Rule::none : Wrap::Rule::all);
+    slow_down(system, seed);
     const auto c = make_case(system, {"collective", "meshslice", "meshslice", "wang", "summa", "cannon"}, one_of<int>({1, 3, 40}, rng), rng);
     if (!c) continue;
     const auto rings = axis_rings(system);

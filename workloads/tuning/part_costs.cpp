@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "sim/base/thread_pool.hpp"
+#include "sim/engine/max_plus/analytic_engine.hpp"
 #include "sim/model/fold.hpp"
 #include "sim/analysis/peak_memory.hpp"
 #include "workloads/collectives.hpp"
@@ -40,9 +41,9 @@ struct Run {
   Timeline timeline;
 };
 
-/// The run's model keeps a pointer to its schedule.
-Expected<std::unique_ptr<Run>> run_schedule(const System& system, const Schedule& schedule, const std::string& collectives, const EngineEntry& engine,
-                                            Cancellation stop) {
+/// A run that has not begun. Its model keeps a pointer to its schedule.
+Expected<std::unique_ptr<Run>> prepare_run(const System& system, const Schedule& schedule, const std::string& collectives, const EngineEntry& engine,
+                                           Cancellation stop) {
   const auto chooser = chooser_of(collectives, chunk_rule(system));
   if (!chooser) return chooser.error();
   auto lowered = lower(schedule, *chooser);
@@ -60,19 +61,36 @@ Expected<std::unique_ptr<Run>> run_schedule(const System& system, const Schedule
   if (!model) return model.error();
   run->model = *std::move(model);
   if (run->model.deployment.activities() > most_activities) return too_large(run->model.deployment.activities());
-  RunControl control;
-  control.stop = stop;
-  auto timeline = engine.run(run->model, control);
-  if (!timeline) return timeline.error();
-  run->timeline = *std::move(timeline);
   return run;
 }
 
-Expected<std::unique_ptr<Run>> run_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                        const EngineEntry& engine, Cancellation stop) {
+Expected<std::unique_ptr<Run>> prepare_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
+                                            const EngineEntry& engine, Cancellation stop) {
   const auto schedule = part_schedule(system.mesh, part, options);
   if (!schedule) return schedule.error();
-  return run_schedule(system, *schedule, collectives, engine, stop);
+  return prepare_run(system, *schedule, collectives, engine, stop);
+}
+
+/// Runs what was prepared, or hands on why it could not be.
+Expected<std::unique_ptr<Run>> played(Expected<std::unique_ptr<Run>> run, const EngineEntry& engine, Cancellation stop) {
+  if (!run) return run;
+  RunControl control;
+  control.stop = stop;
+  auto timeline = engine.run((*run)->model, control);
+  if (!timeline) return timeline.error();
+  (*run)->timeline = *std::move(timeline);
+  return run;
+}
+
+PartCost cost_of(const Run& run) {
+  if (run.timeline.interrupted) return {{}, {}, cancelled_work().message};
+  PartCost cost{run.timeline.makespan, {}, {}};
+  const std::vector<Bytes> peaks = peak_memory(run.model, run.timeline);
+  Bytes resident;
+  for (const Buffer& buffer : run.lowered.programs.front().buffers)
+    if (buffer.role != Role::scratch && buffer.tensor != "dX" && buffer.tensor != "dY") resident += size_of(buffer);
+  cost.working = *std::max_element(peaks.begin(), peaks.end()) - resident;
+  return cost;
 }
 
 }  // namespace
@@ -83,14 +101,15 @@ Expected<CollectiveChooser> chooser_of(const std::string& collectives, ChunkRule
 }
 
 PartCosts::PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
-                     Cancellation stop, const SimulatedParts* elsewhere)
+                     Cancellation stop, const SimulatedParts* elsewhere, std::int64_t fewest_to_bound)
     : systems_{systems},
       options_{options},
       collectives_{std::move(collectives)},
       engine_{engine},
       threads_{engine.folds ? threads : 1},
       stop_{stop},
-      elsewhere_{elsewhere} {
+      elsewhere_{elsewhere},
+      fewest_to_bound_{fewest_to_bound} {
   for (std::size_t p = 0; p < systems.size(); ++p) {
     rings_.push_back(axis_rings(systems[p]));
     const bool on_rings = rings_.back() && systems[p].placement.speed.empty();
@@ -108,20 +127,20 @@ const PartCost* PartCosts::known(const std::string& key) const {
   return found == costs_.end() ? nullptr : &found->second;
 }
 
-PartCost PartCosts::run(std::size_t system, const WorkloadPart& part) const {
-  const auto run = run_part(systems_[system], part, options_, collectives_, engine_, stop_);
-  if (!run) return {{}, {}, run.error().message};
-  PartCost cost{(*run)->timeline.makespan, {}, {}};
-  if ((*run)->timeline.interrupted) return {{}, {}, cancelled_work().message};
-  const std::vector<Bytes> peaks = peak_memory((*run)->model, (*run)->timeline);
-  Bytes resident;
-  for (const Buffer& buffer : (*run)->lowered.programs.front().buffers)
-    if (buffer.role != Role::scratch && buffer.tensor != "dX" && buffer.tensor != "dY") resident += size_of(buffer);
-  cost.working = *std::max_element(peaks.begin(), peaks.end()) - resident;
-  return cost;
+PartCosts::Found PartCosts::find(const Job& job, const std::string& key, bool bound_first) const {
+  const bool wants_bound = bound_first && !least_.contains(key);
+  if (elsewhere_ != nullptr) {
+    if (const Picoseconds* const least = wants_bound ? found_in(&elsewhere_->least, key) : nullptr) return {{}, *least};
+    if (const PartCost* const known = found_in(&elsewhere_->parts, key)) return {*known};
+  }
+  auto run = prepare_part(systems_[job.system], job.part, options_, collectives_, engine_, stop_);
+  if (run && wants_bound && (*run)->model.deployment.activities() >= fewest_to_bound_)
+    if (const auto least = least_makespan((*run)->model, stop_)) return {{}, *least};
+  run = played(std::move(run), engine_, stop_);
+  return {run ? cost_of(**run) : PartCost{{}, {}, run.error().message}};
 }
 
-void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void()>& simulated) {
+void PartCosts::simulate(const std::vector<Job>& jobs, bool bound_first, const std::function<void()>& simulated) {
   std::unordered_set<std::string> seen;
   std::vector<const Job*> todo;
   std::vector<std::string> keys;
@@ -131,20 +150,28 @@ void PartCosts::simulate(const std::vector<Job>& jobs, const std::function<void(
     todo.push_back(&job);
     keys.push_back(std::move(k));
   }
-  std::vector<std::optional<PartCost>> found(todo.size());
+  std::vector<Found> found(todo.size());
   std::mutex reporting;
   ThreadPool pool{threads_};
   pool.for_each(todo.size(), [&](std::size_t i, std::size_t) {
     if (stop_.requested()) return;
-    const PartCost* const known = found_in(elsewhere_ == nullptr ? nullptr : &elsewhere_->parts, keys[i]);
-    PartCost cost = known != nullptr ? *known : run(todo[i]->system, todo[i]->part);
+    Found of_job = find(*todo[i], keys[i], bound_first);
     if (stop_.requested()) return;  // what was interrupted is not known
-    found[i] = std::move(cost);
+    found[i] = std::move(of_job);
+    if (!found[i].cost) return;
     const std::scoped_lock lock{reporting};
     simulated();
   });
-  for (std::size_t i = 0; i < todo.size(); ++i)
-    if (found[i]) costs_.emplace(std::move(keys[i]), *std::move(found[i])), ++simulations_;
+  for (std::size_t i = 0; i < todo.size(); ++i) {
+    if (found[i].cost) {
+      costs_.emplace(std::move(keys[i]), *std::move(found[i].cost));
+      ++simulations_;
+    } else if (found[i].least > Picoseconds{}) {
+      Seconds& bound = bounds_[keys[i]];
+      bound = std::max(bound, to_seconds(found[i].least));
+      least_.emplace(std::move(keys[i]), found[i].least);
+    }
+  }
 }
 
 Seconds PartCosts::sharp_bound(const std::string& key) const {
@@ -183,7 +210,7 @@ void PartCosts::sharpen(const std::vector<Job>& jobs) {
       unknown[i].time = *known;
       return;
     }
-    const auto run = run_schedule(systems_[unknown[i].system], unknown[i].collective->schedule, collectives_, engine_, stop_);
+    const auto run = played(prepare_run(systems_[unknown[i].system], unknown[i].collective->schedule, collectives_, engine_, stop_), engine_, stop_);
     if (run && !(*run)->timeline.interrupted) unknown[i].time = least_in_part((*run)->timeline.makespan);
   });
   for (const Lone& lone : unknown)
@@ -199,7 +226,7 @@ void PartCosts::sharpen(const std::vector<Job>& jobs) {
 
 Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
                                   const EngineEntry& engine, Cancellation stop) {
-  const auto run = run_part(system, part, options, collectives, engine, stop);
+  const auto run = played(prepare_part(system, part, options, collectives, engine, stop), engine, stop);
   if (!run) return run.error();
   if (stop.requested()) return cancelled_work();
   return measure((*run)->model, (*run)->timeline).split;

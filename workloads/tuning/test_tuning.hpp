@@ -98,6 +98,18 @@ inline TuningRequest random_request(Rng& rng) {
   return request;
 }
 
+/// In half of the cases slow devices on some of the systems; in half of them parts are bounded before they are simulated, however small they are.
+inline void slow_down_and_bound(TuningRequest& request, std::uint64_t seed) {
+  Rng rng{seed, 11};
+  if (rng.below(2) == 0) request.fewest_to_bound = 0;
+  if (rng.below(2) == 0) return;
+  for (System& system : request.systems) {
+    if (rng.below(3) == 0) continue;
+    system.placement.speed.assign(static_cast<std::size_t>(system.mesh.devices()), 1);
+    system.placement.speed[rng.below(system.placement.speed.size())] = 0.2 + 0.7 * rng.uniform();
+  }
+}
+
 /// The best plan by looking at every one: all choices of every product, both layouts of everything else. Small workloads only.
 class Enumeration {
  public:

@@ -19,7 +19,7 @@ constexpr std::size_t batch = 8;
 class Search {
  public:
   explicit Search(const TuningRequest& request)
-      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop, request.elsewhere.get()} {}
+      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop, request.elsewhere.get(), request.fewest_to_bound} {}
 
   /// Told to stop, of some systems only: then there is nothing else to be asked for.
   Status prepare() {
@@ -70,7 +70,7 @@ class Search {
       if (excluded) continue;
       if (jobs.empty()) break;
       bound_ = best_[order.front()]->time;
-      if (!sharpen(jobs)) simulate(jobs);
+      if (!sharpen(jobs)) simulate(jobs, true);
     }
     if (stopped()) found = known_plans(limit);
     sort(found);
@@ -163,11 +163,15 @@ class Search {
     return true;
   }
 
-  void simulate(const std::vector<PartCosts::Job>& jobs) {
+  void simulate(const std::vector<PartCosts::Job>& jobs, bool or_bound = false) {
     std::int64_t count = costs_.simulations();
-    costs_.simulate(jobs, [&] {
+    const auto simulated = [&] {
       if (request_.progress) request_.progress({++count, incumbent_, bound_, request_.exhaustive ? all_parts_ : 0});
-    });
+    };
+    if (or_bound)
+      costs_.bound_or_simulate(jobs, simulated);
+    else
+      costs_.simulate(jobs, simulated);
     // Systems may share what was found.
     stale_.assign(searches_.size(), true);
     if (!request_.progress) return;

@@ -41,6 +41,7 @@ struct TuningRequest {
   bool exhaustive = false;     // simulate every option of every system
   std::size_t top = 5;         // the number of plans wanted
   std::optional<Bytes> hbm{};  // plans that need more are excluded; nullopt: unlimited
+  std::int64_t fewest_to_bound = few_activities;  // a part with so many task instances is bounded (PartCosts) before it is simulated
   const EngineEntry* engine = nullptr;
   int threads = 0;
   // Of searches that several hosts share, each by its own request, otherwise equal: this one looks at the systems p with p mod shares = share. A search of

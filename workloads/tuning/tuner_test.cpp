@@ -46,6 +46,7 @@ TEST(Tuner, PruningChangesNoPlan) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng{seed};
     TuningRequest request = testing::random_request(rng);
+    testing::slow_down_and_bound(request, seed);
     auto pruned = tune(request);
     if (pruned && rng.below(2) == 0) {
       // A limit that the best plan does not keep, of what a plan holds or works with.
@@ -164,14 +165,17 @@ TEST(Tuner, ThreadsChangeNothing) {
 }
 
 TEST(Tuner, SharesOfASearchMakeTheSameSearch) {
+  int bounded = 0;
   for (std::uint64_t seed = 0, compared = 0; compared < 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng{seed, 7};
     TuningRequest request = testing::random_request(rng);
+    testing::slow_down_and_bound(request, seed);
     request.exhaustive = seed % 3 == 0;
     const auto alone = tune(request);
     if (!alone) continue;
     ++compared;
+    bounded += !alone->parts.least.empty();
     auto together = std::make_shared<SimulatedParts>();
     for (std::size_t share = 0; share < 3; ++share) {
       TuningRequest part = request;
@@ -179,6 +183,7 @@ TEST(Tuner, SharesOfASearchMakeTheSameSearch) {
       const Tuning found = tuned(part);
       together->parts.insert(found.parts.parts.begin(), found.parts.parts.end());
       together->collectives.insert(found.parts.collectives.begin(), found.parts.collectives.end());
+      together->least.insert(found.parts.least.begin(), found.parts.least.end());
     }
     TuningRequest given = request;
     given.elsewhere = together;
@@ -195,6 +200,7 @@ TEST(Tuner, SharesOfASearchMakeTheSameSearch) {
       EXPECT_EQ(tuned(given).plans.front().time, alone->plans.front().time + alone->plans.front().time);
     }
   }
+  EXPECT_GT(bounded, 2);
 }
 
 TEST(Tuner, APlanIsItsParts) {

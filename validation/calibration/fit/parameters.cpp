@@ -246,9 +246,8 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
     if (item.forms.empty()) {
       auto lowered = lowered_schedule_of(o, on, options.predict);
       if (!lowered) return lowered.error();
-      item.lowered = *std::move(lowered);
-      if (!slice_of(o, system).empty()) item.own = *own;
-      const auto time = simulated_time(*item.lowered, on, options.stop);
+      item.run = std::make_shared<const RepeatedRun>(*std::move(lowered), *own);
+      const auto time = item.run->time_on(on, options.stop);
       if (!time) return blamed_on(o.where, time.error());
     }
     result.items_.push_back(std::move(item));
@@ -276,7 +275,16 @@ void Predictions::turn(const std::vector<Parameter>& parameters, const Eigen::Ve
     }
   }
   if (table) set_matmul_points(machine.chip, std::move(products));
-  stale_ = true;
+  for (auto& [system, turned] : turned_) turned.stale = true;
+}
+
+const System& Predictions::turned(const System& system) {
+  Turned& turned = turned_.try_emplace(&system, Turned{system}).first->second;
+  if (!turned.stale) return turned.system;
+  auto made = with_machine(std::move(turned.system), system_.machine);
+  assert(made);
+  turned = {*std::move(made), false};
+  return turned.system;
 }
 
 Seconds Predictions::predicted(std::size_t i) {
@@ -287,16 +295,7 @@ Seconds Predictions::predicted(std::size_t i) {
     for (std::size_t f = 1; f < item.forms.size(); ++f) fastest = std::min(fastest, evaluate(item.forms[f], system_.machine));
     return fastest;
   }
-  if (stale_) {
-    Machine machine = std::move(system_.machine);
-    auto turned = with_machine(std::move(system_), std::move(machine));
-    assert(turned);
-    system_ = *std::move(turned);
-    stale_ = false;
-  }
-  const auto own = item.own ? with_machine(*item.own, system_.machine) : Expected<System>{system_};
-  assert(own);
-  const auto time = simulated_time(*item.lowered, *own, stop_);
+  const auto time = item.run->time_on(turned(*item.run->system()), stop_);
   return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
 }
 

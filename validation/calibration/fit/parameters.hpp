@@ -1,6 +1,7 @@
 // The unknowns of a calibration, and the predictions as a function of them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "sim/machine/machine_fields.hpp"
 #include "validation/calibration/fit/calibrate.hpp"
 #include "validation/calibration/fit/closed_form.hpp"
+#include "validation/calibration/fit/repeated_run.hpp"
 
 namespace podsim {
 
@@ -70,15 +72,21 @@ class Predictions {
  private:
   struct Item {
     const Observation* observation = nullptr;
-    std::vector<ClosedForm> forms;  // the fastest counts; none: simulated
-    std::optional<Schedule> lowered;
-    std::shared_ptr<const System> own;  // of a lowered schedule, if the observation names its slice
+    std::vector<ClosedForm> forms;           // the fastest counts; none: simulated
+    std::shared_ptr<const RepeatedRun> run;  // where it is simulated
     Bytes input;
   };
+  /// A system with the present machine.
+  struct Turned {
+    System system;
+    bool stale = true;
+  };
+  [[nodiscard]] const System& turned(const System& system);
+
   System system_;
   std::vector<Item> items_;
+  std::map<const System*, Turned> turned_;  // by the system of a RepeatedRun
   Cancellation stop_{};
-  bool stale_ = true;
 };
 
 }  // namespace podsim

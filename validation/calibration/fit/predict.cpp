@@ -245,14 +245,16 @@ Expected<Schedule> lowered_schedule_of(const Observation& observation, const Sys
 }
 
 Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, Cancellation stop) {
-  const auto engine = timing_engine("des");
-  if (!engine) return engine.error();
   const auto model = make_folded_model(lowered, system.machine, *system.topology, system.placement);
   if (!model) return model.error();
+  return simulated_time(*model, stop);
+}
+
+Expected<Seconds> simulated_time(const Model& model, Cancellation stop) {
   RunControl control;
   control.record = false;
   control.stop = stop;
-  const auto timeline = (*engine)->run(*model, control);
+  const auto timeline = des_engine().run(model, control);
   if (!timeline) return timeline.error();
   if (timeline->interrupted) return cancelled_work();
   return to_seconds(timeline->makespan);

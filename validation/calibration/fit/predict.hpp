@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/cancellation.hpp"
+#include "sim/model/model.hpp"
 #include "topologies/system.hpp"
 #include "validation/calibration/observations.hpp"
 
@@ -74,6 +75,7 @@ Expected<Schedule> lowered_schedule_of(const Observation& observation, const Sys
 Expected<Seconds> predict(const Observation& observation, const System& system, const PredictOptions& options = {});
 /// The simulated time of a schedule made by lowered_schedule_of().
 Expected<Seconds> simulated_time(const Schedule& lowered, const System& system, Cancellation stop = {});
+Expected<Seconds> simulated_time(const Model& model, Cancellation stop = {});
 
 /// A system with a slice "2x4" and a mesh laid over it row-major; without sizes one axis per dimension, named row, col, depth, axis3. `snake`:
 /// neighbours on the mesh are neighbours in the grid, so that one axis over 2x2 chips is a ring.
