@@ -6,6 +6,7 @@
 #include "sim/engine/table/test_agreement.hpp"
 #include "sim/model/fold.hpp"
 #include "sim/schedule/testing.hpp"
+#include "sim/topology/network.hpp"
 
 namespace podsim {
 namespace {
@@ -123,6 +124,53 @@ TEST(Recost, RefusesWhatIsFolded) {
   const auto found = recost(*folded, pod.machine, pod.grid, pod.placement);
   ASSERT_TRUE(found);
   EXPECT_FALSE(*found);
+}
+
+/// A link that is unlimited on one machine alone: what it lets through there is no matter of its bandwidth.
+TEST(Recost, RefusesOtherLimitedLinks) {
+  Machine limited = testing::overhead_machine();
+  limited.chip.injection_bandwidth = BytesPerSecond{80e9};
+  limited.chip.ejection_bandwidth = unlimited<BytesPerSecond>;
+  Machine of_links = limited, moved = limited;
+  of_links.link[0].bandwidth = unlimited<BytesPerSecond>;
+  std::swap(moved.chip.injection_bandwidth, moved.chip.ejection_bandwidth);  // as many links, but others
+  const testing::SmallSystem pod = testing::small_system(limited, {4, 4});
+  testing::Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {100});
+  w.add("shift", testing::shift(w.axis(0), 1, testing::part(a, 0, 1), testing::part(a, 50, 1)));
+  for (const Machine& other : {of_links, moved}) {
+    const testing::SmallSystem changed = testing::small_system(other, {4, 4});
+    for (const bool back : {false, true}) {
+      const testing::SmallSystem &from = back ? changed : pod, &to = back ? pod : changed;
+      const auto before = testing::model_of(from, w.schedule);
+      ASSERT_TRUE(before) << to_text(before.error());
+      const auto found = recost(*before, to.machine, to.grid, to.placement);
+      ASSERT_TRUE(found) << to_text(found.error());
+      EXPECT_FALSE(*found);
+    }
+  }
+}
+
+/// What a switch adds up flows at a share of the links' bandwidth, which is in its cost.
+TEST(Recost, RefusesSwitchesThatAdd) {
+  const Machine machine = testing::overhead_machine();
+  const LinkParameters link{BytesPerSecond{50e9}, Seconds{}, 0.5};
+  const auto network = Network::make(2, {"a", "b", "switch"}, {{0, 2, link, {}}, {1, 2, link, {}}});
+  ASSERT_TRUE(network);
+  const auto mesh = Mesh::make({{"x", 2, true}});
+  const Placement placement{{ChipId{0}, ChipId{1}}};
+  for (const InSwitch role : {InSwitch::none, InSwitch::carrier}) {
+    testing::Writer w{*mesh};
+    const BufferId a = w.scratch("a", {100});
+    Shift added = testing::shift(w.axis(0), 1, testing::part(a, 0, 1), testing::part(a, 50, 1));
+    added.in_switch = role;
+    w.add("shift", added);
+    const auto model = make_model(w.schedule, machine, *network, placement);
+    ASSERT_TRUE(model) << to_text(model.error());
+    const auto found = recost(*model, machine, *network, placement);
+    ASSERT_TRUE(found) << to_text(found.error());
+    EXPECT_EQ(found->has_value(), role == InSwitch::none);
+  }
 }
 
 }  // namespace
