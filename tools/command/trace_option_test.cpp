@@ -48,9 +48,9 @@ TEST(TraceOption, BadRequestsEndWithStatusTwoAndLeaveNoFile) {
   const Folder folder;
   const std::string file = folder.file("t.json"), nowhere = folder.file("none/t.json"), name = folder.file("t.pb");
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
-           {"--trace " + name, "--trace: expected a file name that ends in .json or .json.gz, found \"" + name + "\""},
-           {"--trace t.xplane.pb", "--trace: expected a file name that ends in .json or .json.gz, found \"t.xplane.pb\""},
-           {"--trace t.gz", "--trace: expected a file name that ends in .json or .json.gz, found \"t.gz\""},
+           {"--trace " + name, "--trace: expected a folder, or a file name that ends in .json, .json.gz or .xplane.pb, found \"" + name + "\""},
+           {"--trace t.gz", "--trace: expected a folder, or a file name that ends in .json, .json.gz or .xplane.pb, found \"t.gz\""},
+           {"--trace /dev/null/log", "/dev/null/log/plugins/profile/podsim: cannot make the folder: Not a directory"},
            {"--trace " + nowhere, nowhere + ": cannot write the file: No such file or directory"},
            {"--trace " + file + " --trace-devices 4", "--trace-devices: expected devices below 4, found 4"},
            {"--trace " + file + " --trace-devices 0;1", "--trace-devices: expected devices as 0,3,8-11 or all, found \"0;1\""},
