@@ -206,6 +206,16 @@ class Forms(ProfileCase):
         self.run_of([*words, "--trace-devices", "0"], "log")
         self.assertEqual(os.listdir(run), ["host-0.xplane.pb"])
 
+    def test_representatives_say_how_many_are_alike(self):
+        words = ["run", "--machine", "tpu_v4", "--slice", "4x6", "--wrap", "none", "--collective", "all-gather", "--axis", "row", "--bytes", "64KiB"]
+        run = self.run_of([*words, "--trace-devices", "representatives"], "log")
+        alike = []
+        for folder, _, files in os.walk(self.folder + "/log"):
+            for file in files:
+                planes, _ = self.planes(f"{folder}/{file}")
+                alike += [plane.stats["devices_alike"] for name, plane in planes.items() if name.startswith("/device:TPU:")]
+        self.assertEqual((len(alike), sum(alike)), (run["device_classes"], 24))
+
     def test_what_cannot_be_written_leaves_nothing(self):
         def little(process_limit=4096):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

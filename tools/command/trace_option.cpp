@@ -76,14 +76,14 @@ Status write_profiles(TraceRequest& request, const Run& run) {
   const auto hosts = hosts_among(*run.system, request.devices);
   std::vector<std::unique_ptr<Sink>> sinks;
   for (const auto& [host, devices] : hosts) {
-    if (sinks.empty()) {
+    if (host == request.opened_host) {
       sinks.push_back(std::move(request.sink));
     } else {
       auto sink = open_sink(file_of_host(request.path, host));
       if (!sink) return sink.error();
       sinks.push_back(*std::move(sink));
     }
-    if (auto ok = write_xplane(run.model, run.timeline, {host_name(host), devices, run.metrics.busiest}, *sinks.back()); !ok) return ok;
+    if (auto ok = write_xplane(run.model, run.timeline, {host_name(host), devices, run.metrics.busiest, request.representatives}, *sinks.back()); !ok) return ok;
   }
   for (const auto& sink : sinks)
     if (auto ok = sink->close(); !ok) return ok;
@@ -115,8 +115,8 @@ NewFolders::~NewFolders() {
 OptionGroup trace_options() {
   return {{"trace", output_file("FILE|DIR"),
        "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and\npodsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
-          {"trace-devices", word("N[-M][,...]|all"),
-       "which devices are in the trace, as 0,3,8-11; left out: all,\nor of more than 16 the first 16"}};
+          {"trace-devices", word("N[-M][,...]|all|representatives"),
+       "which devices are in the trace, as 0,3,8-11; representatives: one\nof each class of a folded run, with how many are alike; left out:\nall, or of more than 16 the first 16"}};
 }
 
 Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count, const SourceLocation& where) {
@@ -126,7 +126,7 @@ Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count
     const std::size_t dash = piece.find('-');
     const auto first = number_in(std::string_view{piece}.substr(0, dash));
     const auto last = dash == std::string::npos ? first : number_in(std::string_view{piece}.substr(dash + 1));
-    if (!first || !last || *last < *first) return Diagnostic{where, "expected devices as 0,3,8-11 or all, found " + quoted(piece)};
+    if (!first || !last || *last < *first) return Diagnostic{where, "expected devices as 0,3,8-11, all or representatives, found " + quoted(piece)};
     if (*last >= count) return Diagnostic{where, fmt::format("expected devices below {}, found {}", count, *last)};
     for (int d = *first; d <= *last; ++d) devices.emplace(d);
   }
@@ -155,7 +155,9 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
   TraceRequest request;
   request.form = *form;
   request.path = path;
-  if (options.has("trace-devices")) {
+  if (options.has("trace-devices") && options.text("trace-devices") == "representatives") {
+    request.representatives = true;
+  } else if (options.has("trace-devices")) {
     auto named = devices_named(options.text("trace-devices"), devices, option("trace-devices"));
     if (!named) return named.error();
     request.devices = *std::move(named);
@@ -170,7 +172,9 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
     auto folders = NewFolders::make(request.path);
     if (!folders) return folders.error();
     request.folders = *std::move(folders);
-    file = file_of_host(request.path, hosts_among(system, request.devices).begin()->first);
+    // Device 0 is the first of its class, so that its host has a file whichever classes there are.
+    request.opened_host = hosts_among(system, request.representatives ? first_devices(1) : request.devices).begin()->first;
+    file = file_of_host(request.path, request.opened_host);
   }
   auto sink = open_sink(file);
   if (!sink) return sink.error();
@@ -179,11 +183,15 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
 }
 
 Status write_trace(TraceRequest& request, const Run& run) {
+  if (request.representatives) {
+    request.devices.assign(run.model.device_of.begin(), run.model.device_of.end());
+    std::ranges::sort(request.devices);
+  }
   if (request.form == TraceRequest::Form::folder) return write_profiles(request, run);
   if (request.form == TraceRequest::Form::xplane) {
     std::string host = std::filesystem::path{request.path}.filename().string();
     host.resize(host.size() - profile_end.size());
-    if (auto ok = write_xplane(run.model, run.timeline, {host, request.devices, run.metrics.busiest}, *request.sink); !ok) return ok;
+    if (auto ok = write_xplane(run.model, run.timeline, {host, request.devices, run.metrics.busiest, request.representatives}, *request.sink); !ok) return ok;
     return request.sink->close();
   }
   const Result& result = run.row.result;
@@ -198,7 +206,7 @@ Status write_trace(TraceRequest& request, const Run& run) {
       {"makespan_us", microseconds(run.timeline.makespan)},
       {"devices", fmt::format("{} of {}", to_text(request.devices), mesh.devices())},
   };
-  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink);
+  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, request.representatives);
 }
 
 }  // namespace podsim

@@ -35,13 +35,15 @@ struct TraceRequest {
   enum class Form { json, xplane, folder };
   Form form = Form::json;
   std::vector<DeviceId> devices;  // increasing
+  bool representatives = false;   // instead: one of each class of a folded run, known when it was simulated
+  int opened_host = 0;            // of a folder: whose file is open
   NewFolders folders{};           // destroyed last, when no part file is in them
   std::unique_ptr<Sink> sink;
   std::string path;               // of the file; of a folder that of the run in it: DIR/plugins/profile/podsim
   std::string note;               // for standard error, empty: nothing to say
 };
 
-/// Of a system of that many devices. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is
+/// Of a system. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is
 /// asked for. A folder is one that is there, or a name that ends in a slash or has no dot in its last part. Errors: a file name that ends in neither
 /// .json, .json.gz nor .xplane.pb, devices that are none, --trace-devices without --trace, a file that cannot be written.
 Expected<std::optional<TraceRequest>> trace_request(const Options& options, const System& system);

@@ -96,17 +96,18 @@ class DevicePlanes {
         operations_{operation_lines(model, timeline, device)},
         events_{events_of(model, timeline, device)} {}
 
-  Status write(XSpaceWriter& out, bool busiest) {
-    if (Status ok = write_device(out, busiest); !ok) return ok;
+  Status write(XSpaceWriter& out, bool busiest, bool tell_alike) {
+    if (Status ok = write_device(out, busiest, tell_alike); !ok) return ok;
     return write_links(out);
   }
 
  private:
   [[nodiscard]] std::int64_t id_of(std::int64_t line) const { return gpu_ ? derived_lines + line : line; }
 
-  Status write_device(XSpaceWriter& out, bool busiest) {
+  Status write_device(XSpaceWriter& out, bool busiest, bool tell_alike) {
     XPlaneOut plane{device_.value, fmt::format("/device:{}:{}", gpu_ ? "GPU" : "TPU", device_.value), {}, {}, capabilities(*model_.machine)};
     if (busiest) plane.stats.emplace_back(busiest_stat, std::int64_t{1});
+    if (tell_alike) plane.stats.emplace_back("devices_alike", std::int64_t{model_.devices_in[model_.node_of[device_.index()]]});
     XPlaneNames& names = plane.names;
     const std::int64_t group = names.stat("group_id");
     name_operations();
@@ -342,7 +343,7 @@ Status write_xplane(const Model& model, const Timeline& timeline, const Profiled
   if (Status ok = out.plane({0, "/host:CPU", {}, {}, {}}); !ok) return ok;
   for (const DeviceId device : host.devices) {
     if (sink.failed()) break;
-    if (Status ok = DevicePlanes{model, timeline, device}.write(out, device == host.busiest); !ok) return ok;
+    if (Status ok = DevicePlanes{model, timeline, device}.write(out, device == host.busiest, host.tell_alike); !ok) return ok;
   }
   out.hostname(host.name);
   return sink.finish();

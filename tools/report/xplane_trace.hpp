@@ -27,6 +27,7 @@ struct ProfiledHost {
   std::string name;
   std::vector<DeviceId> devices;
   DeviceId busiest{};  // the device that the run's figures are of: its plane says so, and `diff` compares it
+  bool tell_alike = false;  // a statistic of each plane, devices_alike, says how many devices the model simulates as this one
 };
 
 /// Writes the file of one host, all but putting it in its place (Sink::close()). The timeline must be recorded and complete. Errors: those of the sink; a device with more than 2 GiB of events.
