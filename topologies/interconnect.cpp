@@ -68,7 +68,8 @@ Expected<std::shared_ptr<const Topology>> network_of(const TopologySpec& spec, c
                                                 chips_of(slice))};
 }
 
-/// Which host drives each chip: blocks of the machine's host extents; one host for all where they are not stated.
+}  // namespace
+
 std::vector<int> hosts_of(const Machine& machine, const Slice& slice) {
   std::vector<int> hosts;
   const std::size_t dimensions = slice.extents.size();
@@ -88,8 +89,6 @@ std::vector<int> hosts_of(const Machine& machine, const Slice& slice) {
   }
   return hosts;
 }
-
-}  // namespace
 
 Expected<ChipId> chip_named(const Topology& topology, const std::string& text, const SourceLocation& where) {
   const Diagnostic none{where,

@@ -54,6 +54,9 @@ Expected<std::shared_ptr<const Topology>> build_topology(const Machine& machine,
 Expected<std::shared_ptr<const Topology>> damaged(std::shared_ptr<const Topology> slice, const std::vector<CableEnds>& broken,
                                                   const std::vector<SlowCable>& slow);
 
+/// Which host drives each chip of a slice, from 0 without gaps: blocks of the machine's host extents; one host for all where they are not stated.
+std::vector<int> hosts_of(const Machine& machine, const Slice& slice);
+
 /// Several such slices, joined through their hosts and the data-centre network.
 std::shared_ptr<const Topology> joined(std::shared_ptr<const Topology> one, const Machine& machine, const Slice& slice, int slices);
 

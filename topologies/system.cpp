@@ -238,6 +238,17 @@ int slow_devices(const System& system) {
   return static_cast<int>(std::count_if(system.placement.speed.begin(), system.placement.speed.end(), [](double speed) { return speed != 1; }));
 }
 
+std::vector<int> hosts_of(const System& system) {
+  const std::vector<int> of_chip = hosts_of(system.machine, system.slice);
+  const int hosts = *std::ranges::max_element(of_chip) + 1;
+  std::vector<int> of_device;
+  for (const ChipId chip : system.placement.chip_of) {
+    const std::size_t in_slice = chip.index() % of_chip.size();
+    of_device.push_back(static_cast<int>(chip.index() / of_chip.size()) * hosts + of_chip[in_slice]);
+  }
+  return of_device;
+}
+
 bool is_hypothetical(const System& system) { return system.hypothetical || system.machine.trust.level == TrustLevel::hypothetical; }
 
 SystemChanges changes_of(const System& system) {

@@ -102,6 +102,8 @@ Expected<System> on_one_axis(const System& system, const std::string& axis);
 int idle_devices(const System& system);
 /// The number of devices of the mesh slower than the machine's.
 int slow_devices(const System& system);
+/// The host that drives each device of the mesh; those of all slices count on.
+std::vector<int> hosts_of(const System& system);
 /// Whether the slice, the topology or a machine value is a what-if.
 bool is_hypothetical(const System& system);
 

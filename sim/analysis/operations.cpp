@@ -22,7 +22,8 @@ class Sorter {
         local_{model.deployment.places[node].local},
         schedule_program_{model.schedule->programs[program_]} {}
 
-  std::vector<OperationMetrics> run() {
+  /// `in_time`: with occurrences, views and stretches.
+  OperationTimeline run(bool in_time) {
     const std::vector<TaskCost>& costs = model_.costs[program_];
     occurrence_of_.assign(costs.size(), no_device);
     for (std::size_t t = 0; t < costs.size(); ++t) {
@@ -39,18 +40,24 @@ class Sorter {
       if (call == nullptr) {
         occurrence.busy += time.interval.end - time.interval.begin;
         core.push_back(time.interval);
+        keep(in_time, time.interval, occurrence_of_[time.task.index()], false);
         continue;
       }
       occurrence.busy += total(call->times.parts);
       const auto in_call = [&](const Interval& when) { return Interval{time.interval.begin + when.begin, time.interval.begin + when.end}; };
-      for (const Interval& busy : call->times.core) core.push_back(in_call(busy));
+      for (const Interval& busy : call->times.core) {
+        core.push_back(in_call(busy));
+        keep(in_time, core.back(), occurrence_of_[time.task.index()], false);
+      }
       for (const OperationFlight& flight : call->times.flights) add_flight(in_call(flight.when), occurrence_of_[time.task.index()]);
     }
     activity_.each_flight([&, first = schedule_program_.tasks.data()](const Task& task, const Interval& flight) {
       add_flight(flight, occurrence_of_[static_cast<std::size_t>(&task - first)]);
     });
-    attribute_flights(merged(std::move(core)));
-    return operations();
+    attribute_flights(merged(std::move(core)), in_time);
+    OperationTimeline result{operations(), {}, {}, {}};
+    if (in_time) tell_in_time(result);
+    return result;
   }
 
  private:
@@ -61,7 +68,34 @@ class Sorter {
     double memory_bytes = 0;
     bool timed = false;                         // on the core, or in flight
     std::map<int, std::set<AxisView>> views{};  // of a collective: of each mesh axis that it moves on
+    std::uint32_t operation = 0;                // position in the result, of one that is timed
   };
+
+  void keep(bool in_time, const Interval& when, std::uint32_t occurrence, bool waits) {
+    if (in_time && when.end > when.begin) stretches_.push_back({when, occurrence, waits});
+  }
+
+  void tell_in_time(OperationTimeline& result) {
+    std::vector<std::uint32_t> position(occurrences_.size(), 0);
+    result.views.resize(result.operations.size());
+    for (std::size_t o = 0; o < occurrences_.size(); ++o) {
+      const Occurrence& from = occurrences_[o];
+      if (!from.timed) continue;
+      position[o] = static_cast<std::uint32_t>(result.occurrences.size());
+      OperationOccurrence occurrence{from.operation, TaskId{from.first_task}, !from.flights.empty(), {}};
+      if (occurrence.flies) occurrence.flight = {from.flights.front().begin, from.flights.front().end};
+      for (const Interval& flight : from.flights) {
+        occurrence.flight.begin = std::min(occurrence.flight.begin, flight.begin);
+        occurrence.flight.end = std::max(occurrence.flight.end, flight.end);
+      }
+      result.occurrences.push_back(occurrence);
+      if (auto& views = result.views[from.operation]; views.empty())
+        for (const auto& [axis, on_axis] : from.views) views.insert(views.end(), on_axis.begin(), on_axis.end());
+    }
+    std::ranges::sort(stretches_, [](const OperationStretch& a, const OperationStretch& b) { return a.when.begin < b.when.begin; });
+    for (OperationStretch& stretch : stretches_) stretch.occurrence = position[stretch.occurrence];
+    result.stretches = std::move(stretches_);
+  }
 
   /// What a task moves through the memory here: as work, as sender and as receiver.
   [[nodiscard]] double memory_bytes_of(std::size_t t, const Participants& who) const {
@@ -94,12 +128,14 @@ class Sorter {
     occurrences_[occurrence].flights.push_back(when);
   }
 
-  void attribute_flights(const std::vector<Interval>& core) {
-    const std::vector<Picoseconds> exposed = exposed_by(core, flights_, occurrences_.size());
+  void attribute_flights(const std::vector<Interval>& core, bool in_time) {
+    each_exposure(core, flights_, occurrences_.size(), [&](std::uint32_t occurrence, const Interval& when) {
+      occurrences_[occurrence].exposed += when.end - when.begin;
+      keep(in_time, when, occurrence, true);
+    });
     const CoveredBefore busy{core};
     for (std::size_t o = 0; o < occurrences_.size(); ++o) {
-      occurrences_[o].exposed = exposed[o];
-      for (const Interval& flight : merged(std::move(occurrences_[o].flights))) {
+      for (const Interval& flight : occurrences_[o].flights = merged(std::move(occurrences_[o].flights))) {
         occurrences_[o].overlapped += busy(flight.end) - busy(flight.begin);
         occurrences_[o].timed |= flight.end > flight.begin;
       }
@@ -112,12 +148,13 @@ class Sorter {
     for (std::size_t t = 0; t < occurrence_of_.size(); ++t)
       if (const Task& task = schedule_program_.tasks[t]; occurrence_of_[t] != no_device && task.origin && std::holds_alternative<Shift>(task.op))
         occurrences_[occurrence_of_[t]].views[task.origin->axis.axis].insert(task.origin->axis);
-    for (const Occurrence& occurrence : occurrences_) {
+    for (Occurrence& occurrence : occurrences_) {
       if (!occurrence.timed) continue;
       OperationMetrics operation = described(occurrence);
       const auto [found, added] =
           known.try_emplace({operation.name, operation.category, operation.flops.count(), operation.bytes.count(), operation.devices}, result.size());
       if (added) result.push_back(std::move(operation));
+      occurrence.operation = static_cast<std::uint32_t>(found->second);
       OperationMetrics& sum = result[found->second];
       ++sum.count;
       sum.busy += occurrence.busy;
@@ -182,6 +219,7 @@ class Sorter {
   const Program& schedule_program_;
   std::vector<Occurrence> occurrences_;
   std::vector<Flight> flights_;
+  std::vector<OperationStretch> stretches_;   // occurrences counted with those that are not timed
   std::vector<std::uint32_t> occurrence_of_;  // per task
   std::map<int, std::uint32_t> collectives_;  // occurrence by number
 };
@@ -191,11 +229,24 @@ class Sorter {
 std::vector<OperationMetrics> measure_operations(const Model& model, const Timeline& timeline, DeviceId device) {
   const std::uint32_t node = model.node_of[device.index()];
   if (model.deployment.places[node].program == no_device) return {};
-  return Sorter{model, timeline, node}.run();
+  return Sorter{model, timeline, node}.run(false).operations;
+}
+
+OperationTimeline operation_timeline(const Model& model, const Timeline& timeline, DeviceId device) {
+  const std::uint32_t node = model.node_of[device.index()];
+  if (model.deployment.places[node].program == no_device) return {};
+  return Sorter{model, timeline, node}.run(true);
 }
 
 std::vector<Picoseconds> exposed_by(const std::vector<Interval>& core, const std::vector<Flight>& flights, std::size_t things) {
-  std::vector<Picoseconds> exposed(things), first(things), last(things);
+  std::vector<Picoseconds> exposed(things);
+  each_exposure(core, flights, things, [&exposed](std::uint32_t thing, const Interval& when) { exposed[thing] += when.end - when.begin; });
+  return exposed;
+}
+
+void each_exposure(const std::vector<Interval>& core, const std::vector<Flight>& flights, std::size_t things,
+                   const std::function<void(std::uint32_t thing, const Interval& when)>& visit) {
+  std::vector<Picoseconds> first(things), last(things);
   std::vector<std::uint32_t> in_flight(things, 0);
   struct Change {
     Picoseconds at;
@@ -235,7 +286,7 @@ std::vector<Picoseconds> exposed_by(const std::vector<Interval>& core, const std
         continue;
       }
       const Picoseconds until = core_goes_on ? std::min(change.at, core[next_core].begin) : change.at;
-      if (!now.empty()) exposed[to_blame(core_goes_on, core_goes_on ? core[next_core].begin : until)] += until - at;
+      if (!now.empty()) visit(to_blame(core_goes_on, core_goes_on ? core[next_core].begin : until), {at, until});
       at = until;
     }
     if (change.begins) {
@@ -244,7 +295,6 @@ std::vector<Picoseconds> exposed_by(const std::vector<Interval>& core, const std
       now.erase(change.thing);
     }
   }
-  return exposed;
 }
 
 std::string without_slice(std::string_view label) {

@@ -22,7 +22,7 @@ constexpr std::size_t buffer_size = std::size_t{1} << 16;
 constexpr std::string_view cannot_write = "cannot write the file";
 
 /// The names of part files, for remove_part_files(): a signal handler cannot be given any. What finds no place stays behind when a signal ends the process.
-std::array<std::atomic<const char*>, 64> part_files{};
+std::array<std::atomic<const char*>, 4096> part_files{};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
 Expected<Descriptor> opened(const std::string& path, const std::string& name, int flags) {
@@ -47,13 +47,16 @@ class OutputFile::Part {
   Part& operator=(const Part&) = delete;
 
   [[nodiscard]] int error() const { return error_; }
+  [[nodiscard]] bool replaces() const { return replaces_; }
   [[nodiscard]] std::string path() const { return *path_; }
   Descriptor take_file() { return std::move(file_); }
 
   /// The complete file takes the target's place. 0, or an errno.
   int replace_target(Descriptor& file) {
-    if (replaces_ && ::fsync(file.get()) != 0) return errno;
-    if (const int error = file.close(); error != 0) return error;
+    if (file) {  // else it was finished
+      if (replaces_ && ::fsync(file.get()) != 0) return errno;
+      if (const int error = file.close(); error != 0) return error;
+    }
     if (std::rename(path_->c_str(), target_.c_str()) != 0) return replaces_ ? overwrite_target() : errno;
     is_created_ = false;
     return 0;
@@ -168,6 +171,16 @@ void OutputFile::write(std::string_view bytes) {
 void OutputFile::flush() {
   if (!failed() && file_) error_ = write_all(file_.get(), buffer_);
   buffer_.clear();
+}
+
+Status OutputFile::finish() {
+  flush();
+  if (!failed() && part_ != nullptr && file_) {
+    if (part_->replaces() && ::fsync(file_.get()) != 0) error_ = errno;
+    if (const int error = file_.close(); !failed()) error_ = error;
+  }
+  if (failed()) return system_error(path_, cannot_write, error_);
+  return success();
 }
 
 Status OutputFile::close() {

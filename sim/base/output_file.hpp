@@ -34,6 +34,8 @@ class OutputFile {
   [[nodiscard]] std::string part_path() const;
   /// Whether an earlier write failed, so that further writes are useless.
   [[nodiscard]] bool failed() const { return error_ != 0; }
+  /// All bytes are stored, though still in the part file; close() has only to rename it. For several files that shall appear together. Errors: as close().
+  Status finish();
   /// Call once, after all bytes. Errors: some bytes could not be stored (the message says why).
   Status close();
 

@@ -103,6 +103,33 @@ TEST(OutputFile, WhatCannotBeWrittenIsKnownBeforeAnythingIs) {
   EXPECT_EQ(folder.names(), (Names{"folder", "loop"}));
 }
 
+TEST(OutputFile, FinishedItIsStillNotThereAndCloseOnlyRenames) {
+  const Folder folder;
+  const std::string old = folder.file("old", "before");
+  for (const std::string& path : {folder.file("new"), old}) {
+    {
+      auto dropped = OutputFile::open(path);
+      ASSERT_TRUE(dropped) << to_text(dropped.error());
+      dropped->write("never");
+      EXPECT_EQ(message(dropped->finish()), "");
+    }
+    auto file = OutputFile::open(path);
+    ASSERT_TRUE(file) << to_text(file.error());
+    file->write("after");
+    EXPECT_EQ(message(file->finish()), "");
+    EXPECT_EQ(std::filesystem::exists(path), path == old);
+    EXPECT_EQ(bytes_of_file(old), "before");
+    const LargestFile full{0};
+    EXPECT_EQ(message(file->close()), "");
+    EXPECT_EQ(bytes_of_file(path), "after");
+  }
+  const LargestFile full{2};
+  auto file = OutputFile::open(folder.file("full"));
+  ASSERT_TRUE(file) << to_text(file.error());
+  file->write("more than fits");
+  EXPECT_NE(message(file->finish()), "");
+}
+
 TEST(OutputFile, KeepsTheModeOfWhatItReplaces) {
   const Folder folder;
   for (const mode_t mode : {0600U, 0664U, 0755U}) {

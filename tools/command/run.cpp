@@ -107,7 +107,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   how->tell("laying out the system");
   const auto system = read_system(*fields);
   if (!system) return system.error();
-  const auto trace = trace_request(options, system->mesh.devices());
+  auto trace = trace_request(options, *system);
   if (!trace) return trace.error();
   const auto chakra = chakra_request(options);
   if (!chakra) return chakra.error();

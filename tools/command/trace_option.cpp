@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <map>
 #include <set>
+#include <system_error>
 
 #include "tools/report/trace.hpp"
+#include "tools/report/xplane_trace.hpp"
 
 namespace podsim {
 
@@ -28,13 +32,91 @@ std::optional<int> number_in(std::string_view text) {
   return number;
 }
 
+constexpr std::string_view profile_end = ".xplane.pb";
+
+/// nullopt: a file of another kind.
+std::optional<TraceRequest::Form> form_of(const std::string& path) {
+  std::error_code unknown;
+  if (path.ends_with('/') || std::filesystem::is_directory(path, unknown)) return TraceRequest::Form::folder;
+  if (path.ends_with(".json") || path.ends_with(".json.gz")) return TraceRequest::Form::json;
+  if (path.ends_with(profile_end)) return TraceRequest::Form::xplane;
+  const std::string last = std::filesystem::path{path}.filename().string();
+  if (!last.empty() && last.find('.') == std::string::npos) return TraceRequest::Form::folder;
+  return std::nullopt;
+}
+
+/// The hosts of these devices, by number.
+std::map<int, std::vector<DeviceId>> hosts_among(const System& system, const std::vector<DeviceId>& devices) {
+  const std::vector<int> host_of = hosts_of(system);
+  std::map<int, std::vector<DeviceId>> hosts;
+  for (const DeviceId device : devices) hosts[host_of[device.index()]].push_back(device);
+  return hosts;
+}
+
+std::string host_name(int host) { return fmt::format("host-{}", host); }
+
+std::string file_of_host(const std::string& folder, int host) { return fmt::format("{}/{}{}", folder, host_name(host), profile_end); }
+
+/// Removes profiles of hosts that this run has none of, and what XProf derived from profiles that are replaced.
+void remove_former(const std::string& folder, const std::map<int, std::vector<DeviceId>>& hosts) {
+  std::set<std::string> kept;
+  for (const auto& [host, devices] : hosts) kept.insert(host_name(host) + std::string{profile_end});
+  std::error_code ignored;
+  std::vector<std::filesystem::path> former;
+  for (const auto& entry : std::filesystem::directory_iterator{folder, ignored}) {
+    const std::string name = entry.path().filename().string();
+    const bool ours = name.starts_with("host-") && name.ends_with(profile_end) && !kept.contains(name);
+    const bool derived = name.ends_with(".op_stats_v2.pb") || name.ends_with(".SSTABLE") || name.ends_with(".xplane.riegeli");
+    if (ours || derived) former.push_back(entry.path());
+  }
+  for (const auto& path : former) std::filesystem::remove(path, ignored);
+}
+
+Status write_profiles(TraceRequest& request, const Run& run) {
+  const auto hosts = hosts_among(*run.system, request.devices);
+  std::vector<std::unique_ptr<Sink>> sinks;
+  for (const auto& [host, devices] : hosts) {
+    if (host == request.opened_host) {
+      sinks.push_back(std::move(request.sink));
+    } else {
+      auto sink = open_sink(file_of_host(request.path, host));
+      if (!sink) return sink.error();
+      sinks.push_back(*std::move(sink));
+    }
+    if (auto ok = write_xplane(run.model, run.timeline, {host_name(host), devices, run.metrics.busiest, request.representatives}, *sinks.back()); !ok) return ok;
+  }
+  for (const auto& sink : sinks)
+    if (auto ok = sink->close(); !ok) return ok;
+  remove_former(request.path, hosts);
+  request.folders.keep();
+  return success();
+}
+
 }  // namespace
 
+Expected<NewFolders> NewFolders::make(const std::string& path) {
+  NewFolders folders;
+  std::filesystem::path whole;
+  for (const auto& part : std::filesystem::path{path}) {
+    whole /= part;
+    std::error_code error;
+    if (std::filesystem::create_directory(whole, error)) folders.made_.push_back(whole.string());
+    if (error == std::errc::file_exists) error = std::make_error_code(std::errc::not_a_directory);
+    if (error) return Diagnostic{{path}, "cannot make the folder: " + error.message(), Cause::environment};
+  }
+  return folders;
+}
+
+NewFolders::~NewFolders() {
+  std::error_code ignored;
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) std::filesystem::remove(*folder, ignored);
+}
+
 OptionGroup trace_options() {
-  return {{"trace", output_file("FILE"),
-       "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz"},
-          {"trace-devices", word("N[-M][,...]|all"),
-       "which devices are in the trace, as 0,3,8-11; left out: all,\nor of more than 16 the first 16"}};
+  return {{"trace", output_file("FILE|DIR"),
+       "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and\npodsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
+          {"trace-devices", word("N[-M][,...]|all|representatives"),
+       "which devices are in the trace, as 0,3,8-11; representatives: one\nof each class of a folded run, with how many are alike; left out:\nall, or of more than 16 the first 16"}};
 }
 
 Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count, const SourceLocation& where) {
@@ -44,7 +126,7 @@ Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count
     const std::size_t dash = piece.find('-');
     const auto first = number_in(std::string_view{piece}.substr(0, dash));
     const auto last = dash == std::string::npos ? first : number_in(std::string_view{piece}.substr(dash + 1));
-    if (!first || !last || *last < *first) return Diagnostic{where, "expected devices as 0,3,8-11 or all, found " + quoted(piece)};
+    if (!first || !last || *last < *first) return Diagnostic{where, "expected devices as 0,3,8-11, all or representatives, found " + quoted(piece)};
     if (*last >= count) return Diagnostic{where, fmt::format("expected devices below {}, found {}", count, *last)};
     for (int d = *first; d <= *last; ++d) devices.emplace(d);
   }
@@ -61,16 +143,21 @@ std::string to_text(const std::vector<DeviceId>& increasing) {
   return text;
 }
 
-Expected<std::optional<TraceRequest>> trace_request(const Options& options, int devices) {
+Expected<std::optional<TraceRequest>> trace_request(const Options& options, const System& system) {
+  const int devices = system.mesh.devices();
   if (!options.has("trace")) {
     if (options.has("trace-devices")) return Diagnostic{option("trace-devices"), "expected --trace FILE beside it, found none"};
     return std::optional<TraceRequest>{};
   }
   const std::string& path = options.text("trace");
-  if (!path.ends_with(".json") && !path.ends_with(".json.gz"))
-    return Diagnostic{option("trace"), "expected a file name that ends in .json or .json.gz, found " + quoted(path)};
+  const auto form = form_of(path);
+  if (!form) return Diagnostic{option("trace"), "expected a folder, or a file name that ends in .json, .json.gz or .xplane.pb, found " + quoted(path)};
   TraceRequest request;
-  if (options.has("trace-devices")) {
+  request.form = *form;
+  request.path = path;
+  if (options.has("trace-devices") && options.text("trace-devices") == "representatives") {
+    request.representatives = true;
+  } else if (options.has("trace-devices")) {
     auto named = devices_named(options.text("trace-devices"), devices, option("trace-devices"));
     if (!named) return named.error();
     request.devices = *std::move(named);
@@ -79,13 +166,34 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, int 
     if (devices > shown_unasked)
       request.note = fmt::format("the trace has devices {} of {}; --trace-devices chooses others", to_text(request.devices), devices);
   }
-  auto sink = open_sink(path);
+  std::string file = path;
+  if (request.form == TraceRequest::Form::folder) {
+    request.path = (std::filesystem::path{path} / "plugins" / "profile" / "podsim").string();
+    auto folders = NewFolders::make(request.path);
+    if (!folders) return folders.error();
+    request.folders = *std::move(folders);
+    // Device 0 is the first of its class, so that its host has a file whichever classes there are.
+    request.opened_host = hosts_among(system, request.representatives ? first_devices(1) : request.devices).begin()->first;
+    file = file_of_host(request.path, request.opened_host);
+  }
+  auto sink = open_sink(file);
   if (!sink) return sink.error();
   request.sink = *std::move(sink);
   return std::optional<TraceRequest>{std::move(request)};
 }
 
-Status write_trace(const TraceRequest& request, const Run& run) {
+Status write_trace(TraceRequest& request, const Run& run) {
+  if (request.representatives) {
+    request.devices.assign(run.model.device_of.begin(), run.model.device_of.end());
+    std::ranges::sort(request.devices);
+  }
+  if (request.form == TraceRequest::Form::folder) return write_profiles(request, run);
+  if (request.form == TraceRequest::Form::xplane) {
+    std::string host = std::filesystem::path{request.path}.filename().string();
+    host.resize(host.size() - profile_end.size());
+    if (auto ok = write_xplane(run.model, run.timeline, {host, request.devices, run.metrics.busiest, request.representatives}, *request.sink); !ok) return ok;
+    return request.sink->close();
+  }
   const Result& result = run.row.result;
   const Mesh& mesh = run.lowered->mesh;
   const TraceMetadata metadata{
@@ -98,7 +206,7 @@ Status write_trace(const TraceRequest& request, const Run& run) {
       {"makespan_us", microseconds(run.timeline.makespan)},
       {"devices", fmt::format("{} of {}", to_text(request.devices), mesh.devices())},
   };
-  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink);
+  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, request.representatives);
 }
 
 }  // namespace podsim

@@ -37,9 +37,9 @@ TEST(TraceOption, DevicesAreNumbersAndRanges) {
 
 TEST(TraceOption, BadDevicesAreNamed) {
   for (const std::string piece : {"", "x", "1x", "-1", "1-", "3-2", "1-2-3", " 1", "+1", "1.5", "0x1", "All", "99999999999"})
-    EXPECT_EQ(named(piece), "--trace-devices: expected devices as 0,3,8-11 or all, found \"" + piece + "\"");
-  EXPECT_EQ(named("1,"), "--trace-devices: expected devices as 0,3,8-11 or all, found \"\"");
-  EXPECT_EQ(named("0,all"), "--trace-devices: expected devices as 0,3,8-11 or all, found \"all\"");
+    EXPECT_EQ(named(piece), "--trace-devices: expected devices as 0,3,8-11, all or representatives, found \"" + piece + "\"");
+  EXPECT_EQ(named("1,"), "--trace-devices: expected devices as 0,3,8-11, all or representatives, found \"\"");
+  EXPECT_EQ(named("0,all"), "--trace-devices: expected devices as 0,3,8-11, all or representatives, found \"all\"");
   EXPECT_EQ(named("0,16"), "--trace-devices: expected devices below 16, found 16");
   EXPECT_EQ(named("0-2000000000"), "--trace-devices: expected devices below 16, found 2000000000");
 }
@@ -48,12 +48,12 @@ TEST(TraceOption, BadRequestsEndWithStatusTwoAndLeaveNoFile) {
   const Folder folder;
   const std::string file = folder.file("t.json"), nowhere = folder.file("none/t.json"), name = folder.file("t.pb");
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
-           {"--trace " + name, "--trace: expected a file name that ends in .json or .json.gz, found \"" + name + "\""},
-           {"--trace t.xplane.pb", "--trace: expected a file name that ends in .json or .json.gz, found \"t.xplane.pb\""},
-           {"--trace t.gz", "--trace: expected a file name that ends in .json or .json.gz, found \"t.gz\""},
+           {"--trace " + name, "--trace: expected a folder, or a file name that ends in .json, .json.gz or .xplane.pb, found \"" + name + "\""},
+           {"--trace t.gz", "--trace: expected a folder, or a file name that ends in .json, .json.gz or .xplane.pb, found \"t.gz\""},
+           {"--trace /dev/null/log", "/dev/null/log/plugins/profile/podsim: cannot make the folder: Not a directory"},
            {"--trace " + nowhere, nowhere + ": cannot write the file: No such file or directory"},
            {"--trace " + file + " --trace-devices 4", "--trace-devices: expected devices below 4, found 4"},
-           {"--trace " + file + " --trace-devices 0;1", "--trace-devices: expected devices as 0,3,8-11 or all, found \"0;1\""},
+           {"--trace " + file + " --trace-devices 0;1", "--trace-devices: expected devices as 0,3,8-11, all or representatives, found \"0;1\""},
            {"--trace-devices 0", "--trace-devices: expected --trace FILE beside it, found none"},
        }) {
     const Outcome outcome = podsim(gather4 + line);
@@ -119,6 +119,31 @@ TEST(TraceOption, OfMoreThanSixteenDevicesTheFirstSixteenUnlessAsked) {
   EXPECT_EQ(processes(" --quiet"), std::pair(std::size_t{16}, std::string{"0-15 of 25|"}));
   EXPECT_EQ(processes(" --trace-devices all"), std::pair(std::size_t{25}, std::string{"0-24 of 25|"}));
   EXPECT_EQ(processes(" --trace-devices 3,20-21"), std::pair(std::size_t{3}, std::string{"3,20-21 of 25|"}));
+}
+
+TEST(TraceOption, RepresentativesAreOneOfEachClassAndSayHowManyAreAlike) {
+  const Folder folder;
+  const std::string file = folder.file("t.json");
+  const std::string run = "run --machine tpu_v4 --slice 4x5 --wrap none --collective all-gather --axis row --bytes 64KiB --trace " + file + " --trace-devices ";
+  const auto written = [&](const std::string& devices) {
+    const Outcome outcome = podsim(run + devices);
+    EXPECT_EQ(outcome.status, exit_done) << outcome.err;
+    return Json::parse(bytes_of_file(file));
+  };
+  int alike = 0;
+  std::string devices;
+  Json without = Json::array();
+  const Json trace = written("representatives");
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["name"] == "process_name") devices += (devices.empty() ? "" : ",") + std::to_string(event["pid"].get<int>() - 1);
+    if (event["name"] == "process_labels")
+      alike += std::stoi(event["args"]["labels"].get<std::string>());
+    else
+      without.push_back(event);
+  }
+  EXPECT_EQ(alike, 20);
+  EXPECT_EQ(std::ranges::count(devices, ','), 3) << devices;
+  EXPECT_EQ(without, written(devices)["traceEvents"]) << "but for the count it is the trace of these devices";
 }
 
 TEST(TraceOption, NeitherFoldingNorCompressionChangesTheBytes) {

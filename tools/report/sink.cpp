@@ -18,6 +18,7 @@ class PlainSink final : public Sink {
 
   void write(std::string_view bytes) override { file_.write(bytes); }
   [[nodiscard]] bool failed() const override { return file_.failed(); }
+  Status finish() override { return file_.finish(); }
   Status close() override { return file_.close(); }
 
  private:
@@ -43,8 +44,13 @@ class GzipSink final : public Sink {
     for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), most))) deflate_all(bytes.substr(0, most), Z_NO_FLUSH);
   }
   [[nodiscard]] bool failed() const override { return file_.failed(); }
+  Status finish() override {
+    if (!finished_) deflate_all({}, Z_FINISH);
+    finished_ = true;
+    return file_.finish();
+  }
   Status close() override {
-    deflate_all({}, Z_FINISH);
+    if (!finished_) deflate_all({}, Z_FINISH);
     return file_.close();
   }
 
@@ -64,6 +70,7 @@ class GzipSink final : public Sink {
   OutputFile file_;
   z_stream stream_{};
   gz_header header_{};  // mtime 0, no name
+  bool finished_ = false;
   std::array<char, 1U << 16> out_{};
 };
 

@@ -20,6 +20,8 @@ class Sink {
   virtual void write(std::string_view bytes) = 0;
   /// Whether an earlier write failed, so that further writes are useless.
   [[nodiscard]] virtual bool failed() const = 0;
+  /// All bytes are stored, and close() has only to put the file in its place: of several files that shall appear together. Errors: as close().
+  virtual Status finish() = 0;
   /// Call once, after all bytes. Errors: some bytes could not be written.
   virtual Status close() = 0;
 

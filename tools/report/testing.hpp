@@ -16,6 +16,7 @@ class TextSink final : public Sink {
  public:
   void write(std::string_view bytes) override { text += bytes; }
   [[nodiscard]] bool failed() const override { return false; }
+  Status finish() override { return success(); }
   Status close() override { return success(); }
 
   std::string text;

@@ -82,8 +82,8 @@ TaskText text_of(const Mesh& mesh, const Program& program, const Task& task) {
 
 class TraceWriter {
  public:
-  TraceWriter(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, Sink& sink)
-      : model_{model}, timeline_{timeline}, devices_{devices}, sink_{sink}, next_thread_{model.schedule->mesh.devices() + 1} {
+  TraceWriter(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, Sink& sink, bool tell_alike)
+      : model_{model}, timeline_{timeline}, devices_{devices}, sink_{sink}, tell_alike_{tell_alike}, next_thread_{model.schedule->mesh.devices() + 1} {
     for (const Program& program : model.schedule->programs) {
       auto& texts = texts_.emplace_back();
       for (const Task& task : program.tasks) texts.push_back(text_of(model.schedule->mesh, program, task));
@@ -120,6 +120,8 @@ class TraceWriter {
     event(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", pid,
           json_text(fmt::format("device {} ({})", device.value, model_.schedule->mesh.name(device))));
     event(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", pid, pid);
+    if (tell_alike_)
+      event(R"({{"ph":"M","pid":{},"name":"process_labels","args":{{"labels":"{} alike"}}}})", pid, model_.devices_in[model_.node_of[device.index()]]);
     const DeviceEvents all = events_of(model_, timeline_, device);
     for (std::size_t line = 0; line < all.lines.size(); ++line) {
       const std::int64_t tid = next_thread_ + static_cast<std::int64_t>(line);
@@ -174,6 +176,7 @@ class TraceWriter {
   const Timeline& timeline_;
   std::span<const DeviceId> devices_;
   Sink& sink_;
+  bool tell_alike_;
   std::vector<std::vector<TaskText>> texts_;  // [program][task]
   std::int64_t next_thread_;                  // of the device's first line
   std::string out_;
@@ -182,8 +185,9 @@ class TraceWriter {
 
 }  // namespace
 
-Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink) {
-  return TraceWriter{model, timeline, devices, sink}.run(metadata);
+Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink,
+                   bool tell_alike) {
+  return TraceWriter{model, timeline, devices, sink, tell_alike}.run(metadata);
 }
 
 std::string microseconds(Picoseconds time) {

@@ -19,6 +19,7 @@
 //               hops, peer         of a half: links between the chips, the other device
 //               op                 `matmul`, a LocalKind's name, `shift`, `send`, `receive`, `core-share` (the core's part of another task)
 //               slice              the number behind the `s` of the label's first word such as `s3` (algorithms name slices and steps so)
+//   labels    of a process, if asked for: `16 alike`, the devices that a folded run simulated as this one
 //   metadata  the caller's facts about the run, and `devices` of the trace
 //
 // Nothing in it depends on how the run was simulated: folded and unfolded runs give equal bytes.
@@ -39,9 +40,10 @@ namespace podsim {
 
 using TraceMetadata = std::vector<std::pair<std::string, std::string>>;  // keys are distinct; written in this order
 
-/// Writes and closes the file. Devices must be increasing, the timeline recorded and complete. Errors: those of the sink.
+/// Writes and closes the file. `tell_alike`: a label of each process says how many devices the model simulates as this one. Devices must be increasing, the timeline recorded and complete. Errors: those of the sink.
 ///   cost    O(n log n) per device for the n tasks of its program; memory for the events of one device at a time
-Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink);
+Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink,
+                   bool tell_alike = false);
 
 /// Microseconds as exact decimal text: "12.000345". Not negative.
 std::string microseconds(Picoseconds time);

@@ -72,6 +72,14 @@ std::optional<std::pair<std::int64_t, std::int64_t>> sides(const std::vector<std
   return std::pair{best, all / best};
 }
 
+/// k of a product whose operands are stated; nullopt: they are no [m, k] and [k, n].
+std::optional<std::int64_t> contraction_of(const HloOp& op, std::int64_t m, std::int64_t n) {
+  if ((op.opcode != "dot" && op.opcode != "convolution") || op.operands.size() != 2) return std::nullopt;
+  const std::int64_t left = elements_of(op.operands[0]), right = elements_of(op.operands[1]);
+  if (m < 1 || n < 1 || left % m != 0 || right % n != 0 || left / m != right / n) return std::nullopt;
+  return left / m;
+}
+
 }  // namespace
 
 std::optional<Bytes> size_of(const HloShape& shape) {
@@ -112,7 +120,7 @@ std::optional<HloOp> parse_hlo_op(std::string_view text) {
 }
 
 std::optional<ObservedOp> observed_op_of(const HloOp& op, std::string_view category) {
-  constexpr std::array<std::pair<std::string_view, ObservedOp>, 12> words = {{{"all-gather", all_gather},
+  constexpr std::array<std::pair<std::string_view, ObservedOp>, 14> words = {{{"all-gather", all_gather},
                                                                               {"all-gather fusion", all_gather},
                                                                               {"reduce-scatter", reduce_scatter},
                                                                               {"all-reduce-scatter fusion", reduce_scatter},
@@ -120,6 +128,8 @@ std::optional<ObservedOp> observed_op_of(const HloOp& op, std::string_view categ
                                                                               {"all-reduce fusion", all_reduce},
                                                                               {"all-to-all", all_to_all},
                                                                               {"collective-permute", ObservedOp::permute},
+                                                                              {"collective-broadcast", ObservedOp::broadcast},
+                                                                              {"collective-reduce", ObservedOp::reduce},  // podsim's word: HLO has none
                                                                               {"dot", matmul},
                                                                               {"convolution", matmul},
                                                                               {"convolution fusion", matmul},
@@ -165,7 +175,12 @@ Expected<Observation> observation_of(const HloOp& op, const ProfiledOp& profiled
     if (profiled.category == "megacore fusion" || op.name.find("megacore_fusion") != std::string::npos)
       return refused("matmuls in a megacore fusion, which run on one core");
     if (!(profiled.flops.count() > 0) || !std::isfinite(profiled.flops.count())) return refused("matmuls without FLOPs");
-    return matmul_of(op.results, static_cast<double>(options.cores) * profiled.flops, profiled.time);
+    auto row = matmul_of(op.results, static_cast<double>(options.cores) * profiled.flops, profiled.time);
+    if (!row) return row;
+    const auto stated = contraction_of(op, row->m, row->n);
+    const double flops = static_cast<double>(options.cores) * profiled.flops.count();
+    if (stated && 2.0 * static_cast<double>(row->m) * static_cast<double>(row->n) * static_cast<double>(*stated) == flops) row->k = *stated;
+    return row;
   }
   const auto results = total(op.results), operands = total(op.operands);
   if (!results || results->count() == 0 || op.results.empty()) return refused("collectives without shapes");

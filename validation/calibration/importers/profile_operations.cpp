@@ -28,13 +28,13 @@ double seconds_of(double picoseconds) { return picoseconds * 1e-12; }
 struct OperationTimes::Sums {
   std::vector<double> occurrences, self;
   std::vector<double> beside;
-  std::vector<std::uint32_t> starts;  // per operation: of a done its start, else itself
+  std::vector<std::uint32_t> starts;  // per operation: of a done or update its start, else itself
   double time = 0;
   std::size_t devices = 0;
 };
 
 void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
-  if (event.duration_ps <= 0) return;
+  if (event.duration_ps < 0) return;
   auto known = by_text_.find(std::string{event.text});
   if (known == by_text_.end()) {
     const auto hlo = parse_hlo_op(event.text);  // once per operation: texts are long
@@ -47,7 +47,7 @@ void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
   lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second});
 }
 
-void OperationTimes::add_device(std::vector<Event>& events, Sums& sums) const {
+void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Event>* steps, Sums& sums) const {
   std::ranges::sort(events, [](const Event& a, const Event& b) {
     return std::pair{a.begin_ps, -a.span_ps} < std::pair{b.begin_ps, -b.span_ps} ||
            (std::pair{a.begin_ps, -a.span_ps} == std::pair{b.begin_ps, -b.span_ps} && a.op < b.op);
@@ -67,25 +67,39 @@ void OperationTimes::add_device(std::vector<Event>& events, Sums& sums) const {
   }
   double busy = 0;
   std::map<std::uint32_t, std::vector<std::size_t>> starts, dones;  // events by operation
+  std::map<std::uint32_t, double> between;                          // time of updates, which is not beside
+  std::vector<bool> has_end(ops_.size(), false);
+  for (std::uint32_t op = 0; op < ops_.size(); ++op)
+    if (sums.starts[op] != op) has_end[sums.starts[op]] = true;
   for (std::size_t e = 0; e < events.size(); ++e) {
     self[e] = std::max(self[e], 0.0);
     busy += self[e];
     const std::uint32_t op = events[e].op, whole = sums.starts[op];
     sums.self[whole] += self[e];
-    if (op != whole)
+    if (op == whole) sums.occurrences[op] += 1;
+    if (op == whole && has_end[op])
+      starts[op].push_back(e);
+    else if (op == whole)
+      continue;
+    else if (is_done(ops_[op].name))
       dones[whole].push_back(e);
     else
-      sums.occurrences[op] += 1;
-    if (is_start(ops_[op].name)) starts[op].push_back(e);
+      between[whole] += self[e];
   }
-  for (const auto& [op, begins] : starts) {
-    const std::vector<std::size_t>& ends = dones[op];
+  for (const auto& [op, ends] : dones) {
+    const std::vector<std::size_t>& begins = starts[op];
+    double beside = 0;
     for (std::size_t i = 0; i < std::min(begins.size(), ends.size()); ++i) {
       const auto whole = static_cast<double>(end_of(ends[i]) - events[begins[i]].begin_ps);
-      sums.beside[op] += std::max(whole - self[begins[i]] - self[ends[i]], 0.0);
+      beside += std::max(whole - self[begins[i]] - self[ends[i]], 0.0);
     }
+    const auto updates = between.find(op);
+    sums.beside[op] += updates == between.end() ? beside : std::max(beside - updates->second, 0.0);
   }
-  sums.time += std::max(busy, static_cast<double>(last - events.front().begin_ps));
+  std::int64_t first = events.front().begin_ps;
+  if (steps != nullptr)
+    for (const Event& step : *steps) first = std::min(first, step.begin_ps), last = std::max(last, step.begin_ps + step.span_ps);
+  sums.time += std::max(busy, static_cast<double>(last - first));
   ++sums.devices;
 }
 
@@ -134,14 +148,19 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   for (std::uint32_t op = 0; op < ops_.size(); ++op) by_name.try_emplace(ops_[op].name, op);
   for (std::uint32_t op = 0; op < ops_.size(); ++op) {
     sums.starts.push_back(op);
-    if (!is_done(ops_[op].name)) continue;
+    if (!is_done(ops_[op].name) && !is_update(ops_[op].name)) continue;
     if (const auto start = by_name.find(start_of_done(ops_[op].name, ops_[op].text)); start != by_name.end()) sums.starts.back() = start->second;
   }
   for (auto* column : {&sums.occurrences, &sums.self, &sums.beside}) column->resize(ops_.size());
+  const auto busiest = std::ranges::find_if(profile.devices, &ReadProfile::Device::busiest);
   for (const ReadProfile::Device& device : profile.devices) {
+    if (busiest != profile.devices.end() && &device != &*busiest) continue;
     const auto line = device.lines.find(std::string{operations_line});
     if (line == device.lines.end()) continue;
-    if (const auto events = lines_.find(line->second); events != lines_.end()) add_device(events->second, sums);
+    const auto named = device.lines.find(std::string{steps_line});
+    const auto steps = named == device.lines.end() ? lines_.end() : lines_.find(named->second);
+    if (const auto events = lines_.find(line->second); events != lines_.end())
+      add_device(events->second, steps == lines_.end() ? nullptr : &steps->second, sums);
   }
   if (sums.devices == 0)
     return Diagnostic{{file},
@@ -164,7 +183,9 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   }
   note_bare_fusions(sums, found);
   count_steps(profile, options, found);
-  found.notes.push_back("measured times are means over " + counted(sums.devices, "device") + "; a collective contains waiting for the slowest");
+  found.notes.push_back(busiest != profile.devices.end()
+                            ? "measured times are those of " + busiest->name + ", which the profile names as the busiest; it is a simulation's"
+                            : "measured times are means over " + counted(sums.devices, "device") + "; a collective contains waiting for the slowest");
   found.notes.insert(found.notes.end(), profile.notes.begin(), profile.notes.end());
   return found;
 }

@@ -25,7 +25,7 @@ struct ProfiledOperation {
 
 struct ProfiledOperations {
   std::vector<ProfiledOperation> operations;  // in the order of the profile
-  Seconds time;                               // from the first operation to the last on one device, the mean; forms without it: the sum
+  Seconds time;                               // from the first operation or step to the last on one device, the mean; forms without it: the sum
   int steps = 1;                              // within `time`
   std::vector<std::string> notes;             // how the steps were counted, and what was left out
 };
@@ -44,7 +44,7 @@ class OperationTimes final : public ProfileSink {
   [[nodiscard]] bool takes(std::string_view line) const override { return line == operations_line || line == steps_line || line == modules_line; }
   void add(ProfileLine line, const ProfileEvent& event) override;
 
-  /// Means over the devices. The number of steps is that of the options, else the number of events on the line `Steps`, else of the module with the
+  /// Means over the devices; of a simulation's profile that names the busiest its times. The number of steps is that of the options, else the number of events on the line `Steps`, else of the module with the
   /// most time, else steps_by_occurrences(); a note says which. Errors: no operation on any device; impossible numbers of steps.
   ///   cost    O(n log n) for n events
   Expected<ProfiledOperations> finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options);
@@ -59,7 +59,7 @@ class OperationTimes final : public ProfileSink {
     Flops flops;
   };
   struct Sums;
-  void add_device(std::vector<Event>& events, Sums& sums) const;
+  void add_device(std::vector<Event>& events, const std::vector<Event>* steps, Sums& sums) const;
   void note_bare_fusions(const Sums& sums, ProfiledOperations& found) const;
   void count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const;
 

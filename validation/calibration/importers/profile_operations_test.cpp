@@ -115,6 +115,27 @@ TEST(ProfileOperations, AnAsynchronousOperationIsItsStartAndItsDone) {
   EXPECT_EQ(of_three.steps, 2) << "written out, each layer's operations have their own names";
 }
 
+TEST(ProfileOperations, UpdatesBelongToTheirStartAndSendsHaveTheirDone) {
+  const std::string update = "%all-gather-update.2 = (bf16[512,8192]{1,0}, bf16[2048,8192]{1,0}) all-gather-update((bf16[512,8192]{1,0}) %all-gather-start.5)";
+  const std::string send = "%send.3 = (bf16[8]{0}, u32[], token[]) send(bf16[8]{0} %p, token[] %t), channel_id=1";
+  const std::string sent = "%send-done.3 = token[] send-done((bf16[8]{0}, u32[], token[]) %send.3)";
+  const auto found = profiled(trace({{1, 0, 2, "all-gather-start.5", start, ""},
+                                     {1, 2, 30, "fusion.7", fusion, ""},
+                                     {1, 32, 3, "all-gather-update.2", update, ""},
+                                     {1, 35, 60, "fusion.7", fusion, ""},
+                                     {1, 95, 5, "all-gather-done.9", finish, ""},
+                                     {1, 100, 1, "send.3", send, ""},
+                                     {1, 101, 20, "fusion.7", fusion, ""},
+                                     {1, 121, 4, "send-done.3", sent, ""}}));
+  ASSERT_EQ(found.operations.size(), 3U);
+  EXPECT_DOUBLE_EQ(named(found, "all-gather.5").self.count(), 10e-6);
+  EXPECT_DOUBLE_EQ(named(found, "all-gather.5").beside.count(), 90e-6);
+  EXPECT_EQ(named(found, "all-gather.5").occurrences, 1);
+  EXPECT_DOUBLE_EQ(named(found, "send.3").self.count(), 5e-6);
+  EXPECT_DOUBLE_EQ(named(found, "send.3").beside.count(), 20e-6);
+  EXPECT_EQ(named(found, "send.3").category, "send");
+}
+
 TEST(ProfileOperations, ATableOfStatisticsSumsOverDevices) {
   const std::string table =
       "category,hlo_op,occurrences,avg_self_time_us,model_GFLOPs,result_shapes_prefix\n"

@@ -23,8 +23,9 @@ bool is_end_of_asynchronous(std::string_view name) {
 
 }  // namespace
 
-std::optional<int> tpu_named(std::string_view plane) {
-  constexpr std::string_view front = "/device:TPU:";
+namespace {
+
+std::optional<int> number_behind(std::string_view front, std::string_view plane) {
   if (!plane.starts_with(front)) return std::nullopt;
   plane.remove_prefix(front.size());
   int number = 0;
@@ -32,6 +33,11 @@ std::optional<int> tpu_named(std::string_view plane) {
   if (status != std::errc{} || rest != plane.data() + plane.size() || number < 0) return std::nullopt;
   return number;
 }
+
+}  // namespace
+
+std::optional<int> tpu_named(std::string_view plane) { return number_behind("/device:TPU:", plane); }
+std::optional<int> gpu_named(std::string_view plane) { return number_behind("/device:GPU:", plane); }
 
 void ProfileOps::add(ProfileLine line, const ProfileEvent& event) {
   if (is_end_of_asynchronous(event.name)) return add_end(line, event);
@@ -53,7 +59,7 @@ void ProfileOps::add(ProfileLine line, const ProfileEvent& event) {
 
 void ProfileOps::add_end(ProfileLine line, const ProfileEvent& event) {
   ++asynchronous_;
-  if (event.duration_ps <= 0) return;
+  if (event.duration_ps < 0) return;  // an end that takes no time of the core is one all the same
   auto hlo = parse_hlo_op(event.text);
   if (!hlo) return;
   const std::string name = hlo->name;

@@ -42,6 +42,7 @@ struct ReadProfile {
   struct Device {
     std::string name;                          // of its process or plane
     std::map<std::string, ProfileLine> lines;  // that the sink takes, by name
+    bool busiest = false;                      // the one that a simulation's figures are of
   };
   std::vector<Device> devices;  // TPUs, in the order of the file
   std::vector<std::string> notes;
@@ -49,6 +50,8 @@ struct ReadProfile {
 
 /// The number in `/device:TPU:<n>`; nullopt for other planes.
 std::optional<int> tpu_named(std::string_view plane);
+/// The same for `/device:GPU:<n>`.
+std::optional<int> gpu_named(std::string_view plane);
 
 /// Stores the times of collectives and matmuls on each line; other operations are dropped.
 class ProfileOps final : public ProfileSink {

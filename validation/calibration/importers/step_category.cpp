@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::pair<std::string_view, std::string_view>;  // hlo_category or opcode -> category
 
-constexpr std::array<Words, 45> words = {{{"dot", "matmul"},
+constexpr std::array<Words, 51> words = {{{"dot", "matmul"},
                                           {"convolution", "matmul"},
                                           {"convolution fusion", "matmul"},
                                           {"megacore fusion", "matmul"},
@@ -54,6 +54,13 @@ constexpr std::array<Words, 45> words = {{{"dot", "matmul"},
                                           {"while", "control"},
                                           {"conditional", "control"},
                                           {"call", "control"},
+                                          // What podsim tells of its own kinds of work, in place of a category of XLA's.
+                                          {"fft", "fft"},
+                                          {"factorisation", "factorisation"},
+                                          {"loss", "loss"},
+                                          {"optimiser", "optimiser"},
+                                          {"opaque", "opaque"},
+                                          {"function call", "call"},
                                           {"custom-call", "custom-call"}}};
 
 std::size_t end_in(std::string_view name, std::string_view end) {
@@ -63,7 +70,7 @@ std::size_t end_in(std::string_view name, std::string_view end) {
   return behind.empty() || behind.front() == '.' ? at : std::string_view::npos;
 }
 
-constexpr std::string_view start = "-start", finish = "-done";
+constexpr std::string_view start = "-start", update = "-update", finish = "-done";
 
 bool says(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
@@ -71,6 +78,10 @@ bool says(std::string_view text, std::string_view word) { return text.find(word)
 
 bool is_start(std::string_view name) { return end_in(name, start) != std::string_view::npos; }
 bool is_done(std::string_view name) { return end_in(name, finish) != std::string_view::npos; }
+
+bool is_update(std::string_view name) {
+  return end_in(name, update) != std::string_view::npos && !name.starts_with("dynamic-");  // dynamic-update-slice is whole
+}
 
 std::string without_end(std::string_view name) {
   for (const std::string_view end : {start, finish})
@@ -82,16 +93,18 @@ std::string without_end(std::string_view name) {
 std::string start_of_done(std::string_view name, std::string_view text) {
   const std::size_t equals = text.find(" = ");
   if (equals != std::string_view::npos) {
-    const std::size_t opcode = text.find("-done(", equals);
+    const std::size_t opcode = std::min(text.find("-done(", equals), text.find("-update(", equals));
     const std::size_t percent = opcode == std::string_view::npos ? opcode : text.find('%', opcode);
     if (percent != std::string_view::npos) {
       const std::string_view word = text.substr(percent + 1, text.find_first_of(",) ", percent) - percent - 1);
-      if (is_start(word)) return std::string{word};
+      const std::string_view before = text.substr(0, opcode);
+      const bool exchange = before.ends_with(" send") || before.ends_with(" recv");  // their starts have no -start
+      if (is_start(word) || exchange) return std::string{word};
     }
   }
   std::string begin{name};
-  const std::size_t at = begin.find(finish);
-  if (at != std::string::npos) begin.replace(at, finish.size(), start);
+  for (const std::string_view end : {finish, update})
+    if (const std::size_t at = begin.find(end); at != std::string::npos) return begin.replace(at, end.size(), start);
   return begin;
 }
 

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/arena.h>
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 #include <utility>
@@ -9,13 +10,14 @@
 #include "validation/calibration/importers/profile_ops.hpp"
 #include "validation/calibration/importers/wire_reader.hpp"
 #include "validation/calibration/importers/xplane.pb.h"
+#include "validation/calibration/importers/xplane_writer.hpp"
 
 namespace podsim {
 
 namespace {
 
 // Fields of XSpace and XPlane, which are read one by one.
-constexpr std::uint32_t space_planes = 1, plane_name = 2, plane_lines = 3, plane_events = 4, plane_stats = 5;
+constexpr std::uint32_t space_planes = 1, plane_name = 2, plane_lines = 3, plane_events = 4, plane_stats = 5, plane_own_stats = 6;
 constexpr int longest_field = 1 << 29;  // one line of operations
 
 struct PlaneEvent {
@@ -33,13 +35,16 @@ struct EventStat {
 /// What is kept of a plane until its end, as the metadata come after the lines.
 struct Plane {
   std::string name;
-  std::vector<std::string> lines;         // names
+  std::vector<std::string> lines;         // names, each once
   std::optional<std::int64_t> origin_ns;  // the time of the first line
   std::vector<PlaneEvent> events;
   std::unordered_map<std::int64_t, proto::XEventMetadata> events_of;
   std::unordered_map<std::int64_t, std::string> stats;  // names
   std::vector<EventStat> event_stats;                   // one of which may be the device's own duration
+  std::vector<std::pair<std::int64_t, double>> own;     // of the device itself
 };
+
+bool is_device(std::string_view plane) { return tpu_named(plane) || gpu_named(plane); }
 
 double number_of(const proto::XStat& stat) {
   switch (stat.value_case()) {
@@ -101,16 +106,17 @@ Status PlaneReader::read_plane(const WireReader::Field& field) {
     if (!part) return part.error();
     if (!*part) break;
     // Other planes are passed over as soon as their name is known.
-    const bool other = !plane.name.empty() && !tpu_named(plane.name);
+    const bool other = !plane.name.empty() && !is_device(plane.name);
     if (Status read = other ? wire_.skip(**part) : read_plane_field(**part, plane); !read) return read;
   }
   wire_.leave();
-  if (tpu_named(plane.name)) use(plane);
+  // Of GPUs the lines that are derived from their streams are read, where they are there.
+  if (tpu_named(plane.name) || (gpu_named(plane.name) && !plane.lines.empty())) use(plane);
   return success();
 }
 
 Status PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plane) {
-  if (field.number < plane_name || field.number > plane_stats) return wire_.skip(field);
+  if (field.number < plane_name || field.number > plane_own_stats) return wire_.skip(field);
   if (field.kind != WireReader::Kind::bytes) return wire_.error(field.begin, "this field of a plane must not be a number");
   switch (field.number) {
     case plane_name: {
@@ -124,6 +130,12 @@ Status PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plan
       proto::XEventMetadataEntry entry;
       if (Status taken = take(field, entry); !taken) return taken;
       plane.events_of[entry.key()] = std::move(*entry.mutable_value());
+      return success();
+    }
+    case plane_own_stats: {
+      proto::XStat stat;
+      if (Status taken = take(field, stat); !taken) return taken;
+      plane.own.emplace_back(stat.metadata_id(), number_of(stat));
       return success();
     }
     default: {
@@ -143,8 +155,9 @@ Status PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
   if (!plane.origin_ns) plane.origin_ns = line->timestamp_ns();
   const double shift_ps = 1e3 * (static_cast<double>(line->timestamp_ns()) - static_cast<double>(*plane.origin_ns));
   constexpr double most = 1e18;  // sums of a few fit 64 bits
-  const auto number = static_cast<std::uint32_t>(plane.lines.size());
-  plane.lines.push_back(line->name());
+  const auto known = std::ranges::find(plane.lines, line->name());  // long lines come in pieces
+  const auto number = static_cast<std::uint32_t>(known - plane.lines.begin());
+  if (known == plane.lines.end()) plane.lines.push_back(line->name());
   for (const proto::XEvent& event : line->events()) {
     if (event.num_occurrences() != 0) {
       ++aggregated_;
@@ -185,6 +198,7 @@ void PlaneReader::use(const Plane& plane) {
     }
   }
   ReadProfile::Device device{plane.name, {}};
+  for (const auto& [stat, value] : plane.own) device.busiest |= name_of_stat(stat) == busiest_stat && value == 1;
   std::vector<ProfileLine> lines;
   for (const std::string& name : plane.lines) {
     lines.push_back(lines_++);

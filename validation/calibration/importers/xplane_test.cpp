@@ -107,6 +107,33 @@ TEST(XPlane, StepsAndTheTimeOfEveryOperationAreThere) {
   EXPECT_NEAR(found->operations[1].self.count(), 1500e-12, 1e-20) << "the device's own durations";
 }
 
+TEST(XPlane, ADeviceThatIsNamedAsTheBusiestIsTheOneOfTheStep) {
+  proto::XStatMetadataEntry entry;
+  entry.set_key(9);
+  entry.mutable_value()->set_name("busiest");
+  proto::XStat busiest;
+  busiest.set_metadata_id(9);
+  busiest.set_int64_value(1);
+  const std::string more = field(5, entry.SerializeAsString()) + field(6, busiest.SerializeAsString());
+  const auto found = profile_operations_in("xplane", plane("/device:TPU:0", {400}, 2000) + plane("/device:TPU:1", {200}, 1000, "XLA Ops", more), "x.pb");
+  ASSERT_TRUE(found) << to_text(found.error());
+  EXPECT_NEAR(found->operations[0].self.count(), 200e-12, 1e-20);
+  EXPECT_EQ(found->notes.at(1), "measured times are those of /device:TPU:1, which the profile names as the busiest; it is a simulation's");
+}
+
+TEST(XPlane, LinesInPiecesAreOneAndThoseOfGpusCount) {
+  proto::XLine piece;
+  piece.set_name("XLA Ops");
+  auto* event = piece.add_events();
+  event->set_metadata_id(5);
+  event->set_offset_ps(9000);
+  event->set_duration_ps(600);
+  const auto found = profile_operations_in("xplane", plane("/device:GPU:0", {400}, 2000, "XLA Ops", field(3, piece.SerializeAsString())), "x.pb");
+  ASSERT_TRUE(found) << to_text(found.error());
+  EXPECT_EQ(found->operations[0].occurrences, 2);
+  EXPECT_NEAR(found->operations[0].self.count(), 1000e-12, 1e-20);
+}
+
 TEST(XPlane, OtherPlanesAndLinesAreLeftOut) {
   const std::string none = "x.pb: no collective and no matmul on the lines of operations of ";
   EXPECT_EQ(error_of(read_plane(host)), none + "0 TPUs");

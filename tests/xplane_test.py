@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Profiles that `run --trace` writes: read by protoc with the complete .proto, and back by podsim's own importers.
+
+usage: xplane_test.py PODSIM PROTOC PROTO
+"""
+
+import collections
+import csv
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROTO, PROTOC, PODSIM = (os.path.abspath(sys.argv.pop()) for _ in range(3))
+# Sixteen devices of every machine that is shipped. Two devices are on a chip of tpu_v3 and tpu7x.
+SLICES = {"tpu_v3": "2x4", "tpu_v4": "4x4", "tpu_v5e": "4x4", "tpu_v5p": "4x4", "tpu_v6e": "4x4", "tpu7x": "2x2x2", "dgx_a100": "2x8",
+          "dgx_h100": "2x8", "dgx_h200": "2x8", "dgx_b200": "2x8", "gb200_nvl72": "1x16", "ideal": "4x4"}
+BLOCK = ["--workload", "llama3-8b-block", "--batch", "4", "--algorithm", "meshslice", "--slice-count", "2", "--dataflow", "os"]
+PIPELINE = ["run", "--machine", "tpu_v4", "--slice", "4x4", "--mesh", "stage=4,fsdp=4", "--training", "llama3-8b", "--pad", "--pipeline", "1f1b",
+            "--microbatches", "8", "--batch", "32", "--force"]
+
+
+def podsim(*words, **options):
+    return subprocess.run([PODSIM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False, **options)
+
+
+def decoded(path):
+    """The text of a profile as protoc tells it; what is in no .proto begins with a number."""
+    with open(path, "rb") as file:
+        return subprocess.run([PROTOC, "--decode=podsim.proto.XSpace", "-I", os.path.dirname(PROTO), PROTO], stdin=file, stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+
+
+def message_of(text):
+    """Protobuf's text form as lists by field."""
+    root, stack = collections.defaultdict(list), []
+    stack.append(root)
+    for line in text.splitlines():
+        line = line.strip()
+        if line.endswith("{"):
+            inner = collections.defaultdict(list)
+            stack[-1][line[:-2]].append(inner)
+            stack.append(inner)
+        elif line == "}":
+            stack.pop()
+        else:
+            key, value = line.split(": ", 1)
+            stack[-1][key].append(value[1:-1].encode().decode("unicode_escape") if value.startswith('"') else float(value) if "." in value else int(value))
+    return root
+
+
+def first(message, field, default=0):
+    """Of a field that stands once; without presence where it has its default."""
+    return message[field][0] if message[field] else default
+
+
+class Plane:
+    """A plane with its maps resolved."""
+
+    def __init__(self, message):
+        self.name = message["name"][0]
+        self.kinds = {entry["key"][0]: entry["value"][0] for entry in message["event_metadata"]}
+        self.names = {entry["key"][0]: entry["value"][0]["name"][0] for entry in message["stat_metadata"]}
+        self.stats = self.stats_of(message)
+        self.lines = collections.defaultdict(list)
+        for line in message["lines"]:
+            self.lines[line["name"][0]] += line["events"]
+
+    def stats_of(self, message):
+        return {self.names[stat["metadata_id"][0]]: next(stat[key][0] for key in stat if key.endswith("_value")) for stat in message["stats"]}
+
+    def events(self, line):
+        """(begin, end, display name, statistics) of each event."""
+        for event in self.lines[line]:
+            kind = self.kinds[event["metadata_id"][0]]
+            begin = first(event, "offset_ps")
+            name = first(kind, "display_name", "") or first(kind, "name", "")
+            yield begin, begin + first(event, "duration_ps"), name, self.stats_of(kind) | self.stats_of(event)
+
+
+class ProfileCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_of(self, words, name="p.xplane.pb"):
+        """The JSON of a run, and its profile."""
+        run = podsim(*words, "--trace", f"{self.folder}/{name}", "--format", "json", "-o", self.folder + "/run.json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        with open(self.folder + "/run.json", encoding="utf-8") as file:
+            return json.load(file)
+
+    def planes(self, path):
+        text = decoded(path)
+        for line in text.splitlines():
+            self.assertFalse(line.lstrip()[:1].isdigit(), "a field that the .proto does not have: " + line)
+        space = message_of(text)
+        self.assertEqual(len(space["hostnames"]), 1)
+        return {plane.name: plane for plane in map(Plane, space["planes"])}, space
+
+    def check_core_line(self, plane):
+        """In order, none overlapping, but that instants may be within others, and a call contains what is waited for meanwhile."""
+        last_begin, last_end, call_end = 0, 0, 0
+        for begin, end, name, _ in plane.events("XLA Ops"):
+            self.assertGreaterEqual(begin, last_begin, name)
+            self.assertGreaterEqual(end, begin, name)
+            last_begin = begin
+            if end == begin:
+                continue
+            if name.startswith("call."):
+                self.assertGreaterEqual(begin, last_end, name)
+                call_end = end
+                last_end = begin
+                continue
+            self.assertGreaterEqual(begin, last_end, name)
+            if begin < call_end:
+                self.assertLessEqual(end, call_end, name)
+            last_end = end
+
+
+class Machines(ProfileCase):
+    """What a profile says of a block is what the run's JSON says."""
+
+    def check(self, machine, shape):
+        words = ["run", "--machine", machine, "--slice", shape, "--mesh", "row=4,col=4", *BLOCK]
+        run = self.run_of(words)
+        planes, _ = self.planes(self.folder + "/p.xplane.pb")
+        kind = "GPU" if machine[:3] in ("dgx", "gb2") else "TPU"
+        for device in range(16):
+            plane = planes[f"/device:{kind}:{device}"]
+            self.check_core_line(plane)
+            (begin, end, name, _), = plane.events("Steps")
+            self.assertEqual((begin, end, name), (0, round(run["makespan_s"] * 1e12), "1"))
+            self.assertEqual(len(plane.lines["XLA Modules"]), 1)
+            for _, _, name, stats in plane.events("XLA Ops"):
+                self.assertEqual(stats["group_id"], 1)
+                for key in ("program_id", "symbol_id", "hlo_category", "tf_op", "shape_with_layout"):
+                    self.assertTrue(stats[key], f"{name}: {key}")
+        self.assertEqual(f"/device:CUSTOM:ici:{15}" in planes, True)
+        self.assertEqual(any(name.startswith("Stream #1(") for name in planes[f"/device:{kind}:0"].lines), kind == "GPU")
+
+        diff = podsim("diff", "--measured", self.folder + "/p.xplane.pb", self.folder + "/run.json", "--format", "json")
+        self.assertEqual(diff.returncode, 0, diff.stderr)
+        found = json.loads(diff.stdout)
+        self.assertEqual(round(found["measured_s"] * 1e12), round(found["predicted_s"] * 1e12))
+        self.assertIn("as long as predicted", found["sentence"])
+        for row in found["categories"]:
+            self.assertLess(abs(row["gap_s"]), 1e-12, row)
+        for row in found["ops"]:
+            self.assertLess(abs(row["gap_s"]), 1e-12, row)
+
+        observations = podsim("calibrate", "--from", "xplane", self.folder + "/p.xplane.pb", "--observations-only")
+        self.assertEqual(observations.returncode, 0, observations.stderr)
+        measured = collections.Counter()
+        for row in csv.DictReader(line for line in observations.stdout.splitlines() if not line.startswith("#")):
+            measured[(row["op"], row["devices"], row["bytes"]) if row["op"] != "matmul" else ("matmul", row["m"], row["n"], row["k"])] += 1
+        for operation in run["operations"]:
+            if operation["category"] == "matmul":
+                self.assertIn(("matmul", str(operation["m"]), str(operation["n"]), str(operation["k"])), measured)
+
+    def test_a_block_on_every_machine(self):
+        for machine, shape in SLICES.items():
+            with self.subTest(machine):
+                self.check(machine, shape)
+
+
+class Forms(ProfileCase):
+    def test_a_single_collective_is_observed_as_it_took(self):
+        run = self.run_of(["run", "--machine", "tpu_v4", "--slice", "4x4", "--mesh", "row=4,col=4", "--collective", "all-gather", "--axis", "col", "--bytes", "4MiB"])
+        observations = podsim("calibrate", "--from", "xplane", self.folder + "/p.xplane.pb", "--observations-only")
+        rows = list(csv.DictReader(line for line in observations.stdout.splitlines() if not line.startswith("#")))
+        self.assertEqual(len(rows), 1, observations.stdout)
+        self.assertEqual((rows[0]["op"], rows[0]["devices"], rows[0]["bytes"]), ("all-gather", "4", str(4 << 20)))
+        self.assertEqual(round(float(rows[0]["seconds"]) * 1e12), round(run["makespan_s"] * 1e12))
+
+    def test_folding_and_threads_change_no_byte(self):
+        for words in (["--slice", "4x4", "--wrap", "all", *BLOCK], ["--slice", "4x8", "--wrap", "x", *BLOCK]):
+            bytes_of = []
+            for more in ([], ["--fold", "off"], ["--threads", "1"], ["--threads", "3"]):
+                self.run_of(["run", "--machine", "tpu_v4", *words, "--trace-devices", "0,5,9", *more])
+                with open(self.folder + "/p.xplane.pb", "rb") as file:
+                    bytes_of.append(file.read())
+            self.assertEqual(len(set(bytes_of)), 1)
+
+    def test_a_folder_has_a_file_for_each_host_and_is_rewritten(self):
+        log = self.folder + "/log"
+        words = ["run", "--machine", "tpu_v4", "--slice", "4x4", *BLOCK]
+        self.run_of([*words, "--trace-devices", "all"], "log")
+        run = log + "/plugins/profile/podsim"
+        self.assertEqual(os.listdir(log), ["plugins"])
+        files = sorted(os.listdir(run))
+        self.assertEqual(files, [f"host-{host}.xplane.pb" for host in range(4)])
+        devices = []
+        for file in files:
+            planes, space = self.planes(f"{run}/{file}")
+            self.assertEqual(space["hostnames"], [file.removesuffix(".xplane.pb")])
+            self.assertIn("/host:CPU", planes)
+            devices += [int(name.rsplit(":", 1)[1]) for name in planes if name.startswith("/device:TPU:")]
+        self.assertEqual(sorted(devices), list(range(16)))
+        self.run_of([*words, "--trace-devices", "0"], "log")
+        self.assertEqual(os.listdir(run), ["host-0.xplane.pb"])
+
+    def test_representatives_say_how_many_are_alike(self):
+        words = ["run", "--machine", "tpu_v4", "--slice", "4x6", "--wrap", "none", "--collective", "all-gather", "--axis", "row", "--bytes", "64KiB"]
+        run = self.run_of([*words, "--trace-devices", "representatives"], "log")
+        alike = []
+        for folder, _, files in os.walk(self.folder + "/log"):
+            for file in files:
+                planes, _ = self.planes(f"{folder}/{file}")
+                alike += [plane.stats["devices_alike"] for name, plane in planes.items() if name.startswith("/device:TPU:")]
+        self.assertEqual((len(alike), sum(alike)), (run["device_classes"], 24))
+
+    def test_what_cannot_be_written_leaves_nothing(self):
+        def little(process_limit=4096):
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (process_limit, process_limit))
+
+        words = ["run", "--machine", "tpu_v4", "--slice", "4x4", *BLOCK]
+        for name in ("t.xplane.pb", "log"):
+            run = podsim(*words, "--trace", f"{self.folder}/{name}", preexec_fn=little)
+            self.assertEqual(run.returncode, 2, run.stderr)
+            self.assertIn("cannot write the file: File too large", run.stderr)
+            self.assertEqual(os.listdir(self.folder), [])
+        with open(self.folder + "/file", "w", encoding="ascii"):
+            pass
+        for name in ("file/t.xplane.pb", "file/log", "none/t.xplane.pb"):
+            run = podsim(*words, "--trace", f"{self.folder}/{name}")
+            self.assertEqual(run.returncode, 2, run.stderr)
+            self.assertIn(name.split("/", maxsplit=1)[0], run.stderr)
+            self.assertEqual(os.listdir(self.folder), ["file"])
+
+    def files(self):
+        return [name for _, _, names in os.walk(self.folder) for name in names]
+
+    def test_ctrl_c_leaves_no_file(self):
+        for name in ("t.xplane.pb", "log"):
+            process = subprocess.Popen([PODSIM, "run", "--machine", "tpu_v4", "--slice", "64x64", "--collective", "all-to-all", "--axis", "row,col", "--bytes",
+                                        "64MiB", "--algorithm", "direct", "--engine", "simgrid", "--trace", f"{self.folder}/{name}"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+            self.addCleanup(process.__exit__, None, None, None)
+            self.addCleanup(process.kill)
+            for _ in range(3000):
+                if self.files():
+                    break
+                time.sleep(0.01)
+            self.assertTrue(self.files())
+            time.sleep(0.3)  # past its first moments
+            os.killpg(process.pid, signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, err), (130, "podsim: interrupted\n"))
+            self.assertEqual(self.files(), [])
+
+    def test_every_microbatch_of_a_pipeline_is_there(self):
+        self.run_of([*PIPELINE, "--trace-devices", "0,5,15"])
+        planes, _ = self.planes(self.folder + "/p.xplane.pb")
+        for device in (0, 5, 15):
+            plane = planes[f"/device:TPU:{device}"]
+            self.check_core_line(plane)
+            calls = [stats["tf_op"] for _, _, name, stats in plane.events("XLA Ops") if name.startswith("call.")]
+            self.assertGreaterEqual(len(calls), 16)
+            self.assertEqual(len(calls), len(set(calls)), "each forward and backward pass of a microbatch has a name of its own")
+
+
+if __name__ == "__main__":
+    unittest.main()
