@@ -21,7 +21,7 @@ function(podsim_add_folders)
 endfunction()
 
 # podsim_library(<name> [RECURSE] [NO_INSTALL]
-#                [FEW_OPTIMISATIONS]             -O1: what runs once per command or file, not per event; a third less time to compile
+#                [FEW_OPTIMISATIONS]             what runs once per command or file, not per event: PODSIM_FEW_OPTIMISATIONS
 #                [DEPENDS <podsim library>...]   part of the interface, by short name
 #                [PROTOS <podsim library>...]    whose message files ours import
 #                [PUBLIC <target>...]            outside libraries that our headers include
@@ -74,7 +74,7 @@ function(podsim_library name)
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:podsim_warnings> ${arg_PRIVATE})
     if(arg_FEW_OPTIMISATIONS)
-      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${PODSIM_FEW_OPTIMISATIONS}>)
     endif()
   else()
     add_library(${target} INTERFACE)
@@ -198,8 +198,8 @@ function(podsim_proto_library name)
   target_precompile_headers(${target} REUSE_FROM podsim_proto_headers)
 endfunction()
 
-# Generated code has warnings. It is small beside Protobuf's own, so that it needs no more than -O1.
-set(podsim_proto_options -w $<$<CONFIG:Release>:-O1>)
+# Generated code has warnings. It is small beside Protobuf's own, so that few optimisations do.
+set(podsim_proto_options -w $<$<CONFIG:Release>:${PODSIM_FEW_OPTIMISATIONS}>)
 
 # Protobuf's own headers are most of the time it takes to compile a message file: compiled once for all of them.
 function(podsim_proto_headers)
