@@ -73,6 +73,8 @@ function(podsim_library name)
     set_property(GLOBAL APPEND PROPERTY PODSIM_ARCHIVES ${target})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:podsim_warnings> ${arg_PRIVATE})
+    podsim_library_headers()
+    target_precompile_headers(${target} REUSE_FROM podsim_library_headers)
     if(arg_FEW_OPTIMISATIONS)
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${PODSIM_FEW_OPTIMISATIONS}>)
     endif()
@@ -116,6 +118,20 @@ function(podsim_library name)
       podsim_fuzzer("${fuzzer}" ${name})
     endforeach()
   endif()
+endfunction()
+
+# The headers of the standard library and of fmt that most of our files include, compiled once for all libraries, whatever their optimisation. A file still
+# includes what it uses: tools/scripts/check_each_file.py compiles it without these.
+function(podsim_library_headers)
+  if(TARGET podsim_library_headers)
+    return()
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/library_headers.cpp" CONTENT "// Precompiled headers need a source file to belong to.\n")
+  add_library(podsim_library_headers OBJECT "${PROJECT_BINARY_DIR}/generated/library_headers.cpp")
+  target_link_libraries(podsim_library_headers PRIVATE podsim_warnings fmt::fmt)
+  target_precompile_headers(
+    podsim_library_headers PRIVATE <algorithm> <array> <bit> <cassert> <charconv> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory>
+    <numeric> <optional> <set> <span> <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 endfunction()
 
 # podsim_module(<name> LINK <target>...): the folder module/ as podsim_<name>.so, which the library podsim::<name> loads when it first needs it, so that

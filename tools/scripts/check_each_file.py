@@ -5,7 +5,7 @@ usage: check_each_file.py [--build DIR] [--root DIR] [--since COMMIT | --all]   
 
 By default the files that changed since the commit before the last, and of the others a seventh: those that are due on the weekday of the last commit.
 So a week of commits looks at every file, and the same commit always at the same ones. A header is included by an empty file, unless its source
-x.cpp is compiled and includes x.hpp first, which is the same; a test is compiled without its precompiled headers. DIR (build/developer) is a configured
+x.cpp is compiled and includes x.hpp first, which is the same; nothing is compiled with precompiled headers. DIR (build/developer) is a configured
 build folder of the preset `developer` with its generated sources.
 """
 
