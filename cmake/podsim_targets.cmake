@@ -21,7 +21,7 @@ function(podsim_add_folders)
 endfunction()
 
 # podsim_library(<name> [RECURSE] [NO_INSTALL]
-#                [FEW_OPTIMISATIONS]             -O1: what runs once per command or file, not per event; a third less time to compile
+#                [FEW_OPTIMISATIONS]             what runs once per command or file, not per event: PODSIM_FEW_OPTIMISATIONS
 #                [DEPENDS <podsim library>...]   part of the interface, by short name
 #                [PROTOS <podsim library>...]    whose message files ours import
 #                [PUBLIC <target>...]            outside libraries that our headers include
@@ -73,8 +73,10 @@ function(podsim_library name)
     set_property(GLOBAL APPEND PROPERTY PODSIM_ARCHIVES ${target})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:podsim_warnings> ${arg_PRIVATE})
+    podsim_library_headers()
+    target_precompile_headers(${target} REUSE_FROM podsim_library_headers)
     if(arg_FEW_OPTIMISATIONS)
-      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${PODSIM_FEW_OPTIMISATIONS}>)
     endif()
   else()
     add_library(${target} INTERFACE)
@@ -116,6 +118,20 @@ function(podsim_library name)
       podsim_fuzzer("${fuzzer}" ${name})
     endforeach()
   endif()
+endfunction()
+
+# The headers of the standard library and of fmt that most of our files include, compiled once for all libraries, whatever their optimisation. A file still
+# includes what it uses: tools/scripts/check_each_file.py compiles it without these.
+function(podsim_library_headers)
+  if(TARGET podsim_library_headers)
+    return()
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/library_headers.cpp" CONTENT "// Precompiled headers need a source file to belong to.\n")
+  add_library(podsim_library_headers OBJECT "${PROJECT_BINARY_DIR}/generated/library_headers.cpp")
+  target_link_libraries(podsim_library_headers PRIVATE podsim_warnings fmt::fmt)
+  target_precompile_headers(
+    podsim_library_headers PRIVATE <algorithm> <array> <bit> <cassert> <charconv> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory>
+    <numeric> <optional> <set> <span> <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 endfunction()
 
 # podsim_module(<name> LINK <target>...): the folder module/ as podsim_<name>.so, which the library podsim::<name> loads when it first needs it, so that
@@ -198,8 +214,8 @@ function(podsim_proto_library name)
   target_precompile_headers(${target} REUSE_FROM podsim_proto_headers)
 endfunction()
 
-# Generated code has warnings. It is small beside Protobuf's own, so that it needs no more than -O1.
-set(podsim_proto_options -w $<$<CONFIG:Release>:-O1>)
+# Generated code has warnings. It is small beside Protobuf's own, so that few optimisations do.
+set(podsim_proto_options -w $<$<CONFIG:Release>:${PODSIM_FEW_OPTIMISATIONS}>)
 
 # Protobuf's own headers are most of the time it takes to compile a message file: compiled once for all of them.
 function(podsim_proto_headers)
@@ -232,8 +248,19 @@ function(podsim_test name)
   get_property(cost GLOBAL PROPERTY PODSIM_TEST_PROGRAMS)
   list(LENGTH cost cost)
   if(NOT PODSIM_SANITIZERS)
+    # ./test.sh leaves to the sanitized build what that tries whole: programs none of whose files thins its cases out there.
+    set(label unit_whole_when_sanitized)
+    foreach(source IN LISTS arg_SOURCES)
+      file(STRINGS "${source}" thinned REGEX "sim/base/test_cases\\.hpp" LIMIT_COUNT 1)
+      if(thinned)
+        set(label unit)
+      endif()
+    endforeach()
+    if(label STREQUAL unit_whole_when_sanitized)
+      set_property(GLOBAL APPEND PROPERTY PODSIM_WHOLE_WHEN_SANITIZED ${name})
+    endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-                         PROPERTIES TIMEOUT 600 LABELS unit COST ${cost})
+                         PROPERTIES TIMEOUT 600 LABELS ${label} COST ${cost})
     return()
   endif()
   # A sanitized program takes a tenth of a second to start, which is more than most cases take. So a few processes run all of its cases, every fourth
@@ -245,6 +272,26 @@ function(podsim_test name)
     set_tests_properties(${name}.${shard}_of_${shards} PROPERTIES TIMEOUT 1800 LABELS unit COST ${cost} #
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
   endforeach()
+endfunction()
+
+# Called last: the target podsim_but_whole_when_sanitized, which is all but the test programs that the sanitized build tries whole.
+function(podsim_target_without_twins)
+  get_property(twins GLOBAL PROPERTY PODSIM_WHOLE_WHEN_SANITIZED)
+  set(folders "${PROJECT_SOURCE_DIR}")
+  set(needed)
+  while(folders)
+    list(POP_FRONT folders folder)
+    get_property(below DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
+    list(APPEND folders ${below})
+    get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target IN LISTS targets)
+      get_target_property(type ${target} TYPE)
+      if(type MATCHES "^(EXECUTABLE|(STATIC|MODULE|OBJECT)_LIBRARY)$" AND NOT target IN_LIST twins)
+        list(APPEND needed ${target})
+      endif()
+    endforeach()
+  endwhile()
+  add_custom_target(podsim_but_whole_when_sanitized DEPENDS ${needed})
 endfunction()
 
 # Called last, when every library has been declared. Libraries and tests both have copies of the functions that headers define (of std::vector, say),

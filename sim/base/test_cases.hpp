@@ -11,7 +11,8 @@ inline constexpr bool sanitized = false;
 #endif
 
 /// `all` in an optimised build, `fewer` in a sanitized one: for seeds of a random campaign and the like. What a test claims is claimed of the optimised
-/// build, for all of them; sanitizers look for wrong accesses on the same paths, most of which the first seeds take.
+/// build, for all of them; sanitizers look for wrong accesses on the same paths, most of which the first seeds take. So ./test.sh runs a program that
+/// includes this file in both builds, and any other in the sanitized one alone (cmake/podsim_targets.cmake).
 template <class T>
 constexpr T cases(T all, T fewer) {
   return sanitized ? fewer : all;

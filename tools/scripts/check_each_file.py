@@ -3,9 +3,9 @@
 
 usage: check_each_file.py [--build DIR] [--root DIR] [--since COMMIT | --all]     exit status 0: all compile, 1: some do not, 2: cannot be told
 
-By default the files that changed since the commit before the last, and of the others a seventh: those that are due on the weekday of the last commit.
-So a week of commits looks at every file, and the same commit always at the same ones. A header is included by an empty file, unless its source
-x.cpp is compiled and includes x.hpp first, which is the same; a test is compiled without its precompiled headers. DIR (build/developer) is a configured
+By default the files that changed since the commit before the last, and of the others a fourteenth: those that are due on the day of the last
+commit. So two weeks of commits look at every file, and the same commit always at the same ones. A header is included by an empty file, unless its source
+x.cpp is compiled and includes x.hpp first, which is the same; nothing is compiled with precompiled headers. DIR (build/developer) is a configured
 build folder of the preset `developer` with its generated sources.
 """
 
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import zlib
 
-DAYS = 7
+DAYS = 14
 FIRST_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)', re.MULTILINE)
 COMPILER = re.compile(r"(^|[/-])(c|g|clang)\+\+[^/]*$")
 
@@ -47,12 +47,12 @@ def is_first_in_source(root, header):
 
 
 def chosen(root, files, since):
-    """Of `files` (paths below the root) the changed ones, and those of the weekday."""
+    """Of `files` (paths below the root) the changed ones, and those of the day."""
     changed = git(root, "diff", "--name-only", since)
     day = git(root, "log", "-1", "--format=%ct")
     changed = set(changed.splitlines()) if changed is not None else set()  # a clone without history: nothing is known of changes
-    weekday = datetime.datetime.fromtimestamp(int(day), datetime.timezone.utc).weekday() if day else 0
-    return [file for file in files if file in changed or due_day(file) == weekday]
+    due = datetime.datetime.fromtimestamp(int(day), datetime.timezone.utc).toordinal() % DAYS if day else 0
+    return [file for file in files if file in changed or due_day(file) == due]
 
 
 def plain_flags(command):
