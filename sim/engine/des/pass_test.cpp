@@ -241,6 +241,17 @@ TEST(MaxPlus, FlowsThatOverlapByAPicosecondMeet) {
   EXPECT_GT(events->sent(0), Picoseconds{1'000'002});
 }
 
+TEST(MaxPlus, ARunOfMeetingsThatEndsAtTheLimitIsComplete) {
+  const TwoFlows overlapping{1000, Seconds{1e-12}};
+  const auto model = testing::model_of(overlapping.pod, overlapping.schedule);
+  ASSERT_TRUE(model) << to_text(model.error());
+  RunControl control;
+  control.limit = run_events(*model, {})->makespan;
+  EXPECT_FALSE(run_max_plus(*model, control, any_meetings)->interrupted);
+  control.limit = control.limit - Picoseconds{1};
+  EXPECT_TRUE(run_max_plus(*model, control, any_meetings)->interrupted);
+}
+
 TEST(MaxPlus, AStoppedPlayOfMeetingsKeepsWhatItFound) {
   const TwoFlows overlapping{1000, Seconds{1e-12}};
   const auto model = testing::model_of(overlapping.pod, overlapping.schedule);

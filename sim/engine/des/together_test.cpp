@@ -190,5 +190,142 @@ TEST_P(LanesAreDes, WhereTransfersSlowWorks) {
   EXPECT_GE(seen.slowed, 20);
 }
 
+// ---- By hand --------------------------------------------------------------------------------------------------------------------------
+
+/// One schedule on pods of one shape whose machines differ.
+struct HandMade {
+  std::unique_ptr<const Schedule> schedule;                 // models refer to it
+  std::vector<std::unique_ptr<testing::SmallSystem>> pods;  // and to these
+  std::vector<std::unique_ptr<const Model>> owned;
+  std::vector<const Model*> models;
+
+  HandMade(Schedule played, const std::vector<Machine>& machines, const std::vector<int>& extents, bool wraps = true)
+      : schedule{std::make_unique<const Schedule>(std::move(played))} {
+    for (const Machine& machine : machines) {
+      pods.push_back(std::make_unique<testing::SmallSystem>(testing::small_system(machine, extents, wraps)));
+      const testing::SmallSystem& pod = *pods.back();
+      if (owned.empty())
+        owned.push_back(std::make_unique<const Model>(*testing::model_of(pod, *schedule)));
+      else
+        owned.push_back(std::make_unique<const Model>(**recost(*owned.front(), pod.machine, pod.grid, pod.placement)));
+      models.push_back(owned.back().get());
+    }
+  }
+};
+
+void expect_events_in_all_lanes(const HandMade& made) {
+  const auto lanes = run_max_plus_lanes(made.models, {}, {}, 1);
+  for (std::size_t k = 0; k < lanes.size(); ++k) {
+    SCOPED_TRACE(k);
+    const auto events = run_events(*made.models[k], {});
+    ASSERT_TRUE(lanes[k] && events);
+    EXPECT_EQ(lanes[k]->makespan, events->makespan);
+    EXPECT_EQ(testing::times_of(*lanes[k]), testing::times_of(*events));
+  }
+}
+
+std::vector<Machine> with_bandwidths(const Machine& machine, const std::vector<double>& bandwidths) {
+  std::vector<Machine> machines;
+  for (const double bandwidth : bandwidths) {
+    machines.push_back(machine);
+    for (LinkParameters& link : machines.back().link) link.bandwidth = BytesPerSecond{bandwidth};
+  }
+  return machines;
+}
+
+/// Two transfers at once, each of which takes most of its time from the core as well.
+TEST(Lanes, TheCoresSharesMayEndLast) {
+  Machine machine = testing::plain_machine();
+  machine.software.core_share.fill(0.8);
+  testing::Writer w{*Mesh::make({{"x", 4, true}})};
+  const BufferId a = w.scratch("a", {4000});
+  for (const int by : {1, -1}) w.add("shift", testing::shift(w.axis(0), Affine{{}, by}, testing::part(a, 0, 1000), testing::part(a, 2000 + 1000 * by, 1000)));
+  const HandMade made{w.schedule, with_bandwidths(machine, {4e9, 2e9}), {4}};
+  EXPECT_EQ(run_events(*made.models[0], {})->makespan, Picoseconds{1'600'000});
+  expect_events_in_all_lanes(made);
+}
+
+/// Doubles hold whole picoseconds for two and a half hours.
+TEST(Lanes, RunsOfManyHoursAreLeftOut) {
+  testing::Writer w{*Mesh::make({{"x", 4, true}})};
+  const BufferId a = w.scratch("a", {2000});
+  w.add("shift", testing::shift(w.axis(0), Affine{{}, 1}, testing::part(a, 0, 1000), testing::part(a, 1000, 1000)));
+  const HandMade made{w.schedule, with_bandwidths(testing::plain_machine(), {4e9, 0.3}), {4}};
+  const auto lanes = run_max_plus_lanes(made.models, {}, {}, 1);
+  EXPECT_TRUE(lanes[0]);
+  EXPECT_FALSE(lanes[1]);
+}
+
+/// Links are fast in the first lane, so there the transfer is over before the second copy begins; in the other one it slows that as well.
+TEST(Lanes, AFlowIsRememberedAsLongAsAnyLaneAsks) {
+  Machine machine = testing::plain_machine();
+  machine.chip.memory_shared = true;
+  machine.chip.hbm_bandwidth = BytesPerSecond{80e9};
+  testing::Writer w{*Mesh::make({{"x", 4, true}})};
+  const BufferId a = w.scratch("a", {2000}), b = w.scratch("b", {80000});
+  w.add("shift", testing::shift(w.axis(0), Affine{{}, 1}, testing::part(a, 0, 1000), testing::part(a, 1000, 1000)));
+  for (const int i : {0, 1}) w.add("copy", testing::copy(testing::part(b, 40000 * i, 20000), testing::part(b, 40000 * i + 20000, 20000)));
+  const HandMade made{w.schedule, with_bandwidths(machine, {4e9, 0.4e9}), {4}};
+  expect_events_in_all_lanes(made);
+  EXPECT_TRUE(slows_a_work(*made.models[1], *run_events(*made.models[1], {})));
+}
+
+/// The two gates wait for the same task: to have sent, and to have received and added.
+TEST(Lanes, GatesOfOneTaskWaitForTheirOwnHalf) {
+  Machine machine = testing::plain_machine();
+  machine.chip.reduce_bandwidth = BytesPerSecond{1e9};
+  testing::Writer w{*Mesh::make({{"x", 4, true}})};
+  const BufferId a = w.scratch("a", {4000});
+  const TaskId first = w.add("first", testing::shift(w.axis(0), Affine{{}, 1}, testing::part(a, 0, 1000), testing::part(a, 1000, 1000), Combine::add));
+  w.add("second", testing::shift(w.axis(0), Affine{{}, 1}, testing::part(a, 0, 1000), testing::part(a, 1000, 1000)),
+        {testing::after(first, Half::send, Half::send), testing::after(first, Half::receive, Half::receive)});
+  expect_events_in_all_lanes(HandMade{w.schedule, with_bandwidths(machine, {4e9, 2e9}), {4}});
+}
+
+/// On a line of three, a far flow and a near one cross the last link. They touch; where hops take a picosecond, they overlap by one.
+TEST(Lanes, FlowsMayTouchInOneLaneAndMeetInAnother) {
+  Machine touching = testing::plain_machine(), overlapping = touching;
+  for (LinkParameters& link : overlapping.link) link.latency = Seconds{1e-12};
+  testing::Writer w{*Mesh::make({{"x", 3, false}})};
+  const BufferId a = w.scratch("a", {4000}), b = w.scratch("b", {4000});
+  const AxisView x = w.axis(0);
+  w.add("far", testing::shift(x, Affine{{}, 2}, testing::part(a, 0, 1000), testing::part(b, 0, 1000)), {}, testing::between(x, 0, 1));
+  const TaskId wait = w.add("wait", testing::copy(testing::part(a, 0, 1000), testing::part(b, 2000, 1000)), {}, testing::between(x, 1, 2));
+  w.add("near", testing::shift(x, Affine{{}, 1}, testing::part(a, 0, 500), testing::part(b, 1000, 500)), {testing::after(wait)}, testing::between(x, 1, 2));
+  const HandMade made{w.schedule, {touching, overlapping}, {3}, false};
+  const auto lanes = run_max_plus_lanes(made.models, {}, {}, 1);
+  EXPECT_TRUE(lanes[0]);
+  EXPECT_FALSE(lanes[1]);
+}
+
+/// Each reader is told about its own model, also where models of two schedules take turns.
+TEST(Together, ModelsOfSeveralSchedulesKeepTheirReaders) {
+  std::vector<HandMade> groups;
+  for (const int shifts : {1, 3}) {
+    testing::Writer w{*Mesh::make({{"x", 4, true}})};
+    const BufferId a = w.scratch("a", {8000});
+    for (int i = 0; i < shifts; ++i) w.add("shift", testing::shift(w.axis(0), Affine{{}, i % 2 == 0 ? 1 : -1}, testing::part(a, 0, 1000), testing::part(a, 1000 + 1000 * i, 1000)));
+    if (shifts == 3) w.task(TaskId{2}).after = {testing::after(TaskId{0})};
+    groups.emplace_back(w.schedule, with_bandwidths(testing::plain_machine(), {4e9, 2e9}), std::vector<int>{4});
+  }
+  const std::vector<const Model*> models{groups[0].models[0], groups[1].models[0], groups[0].models[1], groups[1].models[1]};
+  RunControl unrecorded;
+  unrecorded.record = false;
+  std::vector<Told> told;
+  told.reserve(models.size());
+  std::vector<TimesReader*> readers;
+  for (const Model* model : models) readers.push_back(&told.emplace_back(*model));
+  const auto found = run_des_together(models, unrecorded, readers, 1);
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    SCOPED_TRACE(m);
+    const auto alone = run_events(*models[m], {});
+    ASSERT_TRUE(found[m] && alone);
+    EXPECT_EQ(found[m]->makespan, alone->makespan);
+    Told expected{*models[m]};
+    read_times(*models[m], *alone, expected);
+    EXPECT_TRUE(told[m] == expected);
+  }
+}
+
 }  // namespace
 }  // namespace podsim
