@@ -46,7 +46,7 @@ class ModelBuilder {
     model_.devices_in.edit().assign(model_.nodes(), orbits_ == nullptr ? 1 : orbits_->translations.size());
     model_.speed = placement_.speed;
     model_.first_memory = topology_.link_slots();
-    model_.links.reserve(static_cast<std::size_t>(model_.first_memory));
+    model_.links.reserve(static_cast<std::size_t>(model_.first_memory) + model_.nodes());  // memories come behind them
     for (int link = 0; link < topology_.link_slots(); ++link) model_.links.push_back({topology_.link(LinkId{link}).bandwidth, LinkId{link}, 1});
     for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p) {
       auto& costs = model_.costs.emplace_back();

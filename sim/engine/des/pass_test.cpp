@@ -245,6 +245,25 @@ TEST(MaxPlus, FlowsThatOverlapByAPicosecondMeet) {
   EXPECT_GT(events->sent(0), Picoseconds{1'000'002});
 }
 
+/// The row of the transfer comes after those of twelve copies, the first of which it slows.
+TEST(MaxPlus, ATransferFoundLateMeetsAWorkOfLongAgo) {
+  Machine machine = testing::plain_machine();
+  machine.chip.memory_shared = true;
+  machine.chip.hbm_bandwidth = BytesPerSecond{80e9};
+  const testing::SmallSystem pod = testing::small_system(machine, {4});
+  testing::Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {2000}), b = w.scratch("b", {40000});
+  for (int i = 0; i < 12; ++i) w.add("copy", testing::copy(testing::part(b, 0, 20000), testing::part(b, 20000, 20000)));
+  w.add("shift", testing::shift(w.axis(0), Affine{{}, 1}, testing::part(a, 0, 1000), testing::part(a, 1000, 1000)));
+  const auto model = testing::model_of(pod, w.schedule);
+  ASSERT_TRUE(model) << to_text(model.error());
+  const auto events = run_events(*model, {});
+  const auto mixed = run_max_plus(*model, {}, any_meetings);
+  ASSERT_TRUE(mixed && events);
+  EXPECT_EQ(mixed->pass, "mixed");
+  EXPECT_EQ(testing::times_of(*mixed), testing::times_of(*events));
+}
+
 TEST(MaxPlus, ARunOfMeetingsThatEndsAtTheLimitIsComplete) {
   const TwoFlows overlapping{1000, Seconds{1e-12}};
   const auto model = testing::model_of(overlapping.pod, overlapping.schedule);

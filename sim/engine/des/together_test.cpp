@@ -213,11 +213,11 @@ struct HandMade {
   }
 };
 
-void expect_events_in_all_lanes(const HandMade& variants) {
-  const auto lanes = run_max_plus_lanes(variants.models, {}, {}, 1);
+void expect_events_in_all_lanes(const HandMade& made) {
+  const auto lanes = run_max_plus_lanes(made.models, {}, {}, 1);
   for (std::size_t k = 0; k < lanes.size(); ++k) {
     SCOPED_TRACE(k);
-    const auto events = run_events(*variants.models[k], {});
+    const auto events = run_events(*made.models[k], {});
     ASSERT_TRUE(lanes[k] && events);
     EXPECT_EQ(lanes[k]->makespan, events->makespan);
     EXPECT_EQ(testing::times_of(*lanes[k]), testing::times_of(*events));
@@ -240,9 +240,9 @@ TEST(Lanes, TheCoresSharesMayEndLast) {
   testing::Writer w{*Mesh::make({{"x", 4, true}})};
   const BufferId a = w.scratch("a", {4000});
   for (const int by : {1, -1}) w.add("shift", testing::shift(w.axis(0), Affine{{}, by}, testing::part(a, 0, 1000), testing::part(a, 2000 + 1000 * by, 1000)));
-  const HandMade variants{w.schedule, with_bandwidths(machine, {4e9, 2e9}), {4}};
-  EXPECT_EQ(run_events(*variants.models[0], {})->makespan, Picoseconds{1'600'000});
-  expect_events_in_all_lanes(variants);
+  const HandMade made{w.schedule, with_bandwidths(machine, {4e9, 2e9}), {4}};
+  EXPECT_EQ(run_events(*made.models[0], {})->makespan, Picoseconds{1'600'000});
+  expect_events_in_all_lanes(made);
 }
 
 /// Doubles hold whole picoseconds for two and a half hours.
@@ -250,8 +250,8 @@ TEST(Lanes, RunsOfManyHoursAreLeftOut) {
   testing::Writer w{*Mesh::make({{"x", 4, true}})};
   const BufferId a = w.scratch("a", {2000});
   w.add("shift", testing::shift(w.axis(0), Affine{{}, 1}, testing::part(a, 0, 1000), testing::part(a, 1000, 1000)));
-  const HandMade variants{w.schedule, with_bandwidths(testing::plain_machine(), {4e9, 0.3}), {4}};
-  const auto lanes = run_max_plus_lanes(variants.models, {}, {}, 1);
+  const HandMade made{w.schedule, with_bandwidths(testing::plain_machine(), {4e9, 0.3}), {4}};
+  const auto lanes = run_max_plus_lanes(made.models, {}, {}, 1);
   EXPECT_TRUE(lanes[0]);
   EXPECT_FALSE(lanes[1]);
 }
@@ -265,9 +265,9 @@ TEST(Lanes, AFlowIsRememberedAsLongAsAnyLaneAsks) {
   const BufferId a = w.scratch("a", {2000}), b = w.scratch("b", {80000});
   w.add("shift", testing::shift(w.axis(0), Affine{{}, 1}, testing::part(a, 0, 1000), testing::part(a, 1000, 1000)));
   for (const int i : {0, 1}) w.add("copy", testing::copy(testing::part(b, 40000 * i, 20000), testing::part(b, 40000 * i + 20000, 20000)));
-  const HandMade variants{w.schedule, with_bandwidths(machine, {4e9, 0.4e9}), {4}};
-  expect_events_in_all_lanes(variants);
-  EXPECT_TRUE(slows_a_work(*variants.models[1], *run_events(*variants.models[1], {})));
+  const HandMade made{w.schedule, with_bandwidths(machine, {4e9, 0.4e9}), {4}};
+  expect_events_in_all_lanes(made);
+  EXPECT_TRUE(slows_a_work(*made.models[1], *run_events(*made.models[1], {})));
 }
 
 /// The two gates wait for the same task: to have sent, and to have received and added.
@@ -292,8 +292,8 @@ TEST(Lanes, FlowsMayTouchInOneLaneAndMeetInAnother) {
   w.add("far", testing::shift(x, Affine{{}, 2}, testing::part(a, 0, 1000), testing::part(b, 0, 1000)), {}, testing::between(x, 0, 1));
   const TaskId wait = w.add("wait", testing::copy(testing::part(a, 0, 1000), testing::part(b, 2000, 1000)), {}, testing::between(x, 1, 2));
   w.add("near", testing::shift(x, Affine{{}, 1}, testing::part(a, 0, 500), testing::part(b, 1000, 500)), {testing::after(wait)}, testing::between(x, 1, 2));
-  const HandMade variants{w.schedule, {touching, overlapping}, {3}, false};
-  const auto lanes = run_max_plus_lanes(variants.models, {}, {}, 1);
+  const HandMade made{w.schedule, {touching, overlapping}, {3}, false};
+  const auto lanes = run_max_plus_lanes(made.models, {}, {}, 1);
   EXPECT_TRUE(lanes[0]);
   EXPECT_FALSE(lanes[1]);
 }
