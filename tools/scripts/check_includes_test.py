@@ -60,7 +60,7 @@ class CheckIncludes(unittest.TestCase):
         self.finds("topologies/x.cpp", "<boost/graph/graph_traits.hpp>", "Boost.Graph may be included only in sim/topology, sim/engine/max_plus, workloads/sharded, not in topologies")
         self.finds("validation/x.cpp", "<boost/program_options.hpp>", "Boost.Program_options may be included only in tools/command, not in validation")
         self.finds("sim/engine/x.cpp", "<cblas.h>", "the linear algebra library may be included only in sim/engine/numeric, not in sim/engine")
-        protobuf = "Protobuf may be included only in sim/config, workloads, validation/calibration/importers, validation/validate, tools/sweep, not in "
+        protobuf = "Protobuf may be included only in sim/config, workloads, validation/calibration/importers, validation/validate, tools/page, tools/sweep, not in "
         self.finds("topologies/x.cpp", "<google/protobuf/message.h>", protobuf + "topologies")
         self.finds("topologies/x.cpp", '"sim/config/machine.pb.h"', protobuf + "topologies")
         self.finds("validation/x.cpp", '"sim/config/machine.pb.h"', protobuf + "validation")
