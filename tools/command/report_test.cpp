@@ -47,7 +47,7 @@ TEST(RunRecord, HasTheFiguresOfTheRunWithItsDetails) {
   EXPECT_EQ(kept, printed);
   EXPECT_THAT(record.command, HasSubstr("podsim run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096"));
   EXPECT_TRUE(record.missing.empty());
-  for (const RecordedValue& value : record.machine) EXPECT_NE(value.source, "") << value.path;
+  for (const SourcedValue& value : record.machine) EXPECT_NE(value.source, "") << value.path;
 }
 
 TEST(RunRecord, PrintsWhatIsPrintedWithoutIt) {

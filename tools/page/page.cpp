@@ -57,7 +57,7 @@ void put_timeline(std::string& out, const RecordedTimeline& timeline) {
 
 std::string data_of(const Record& record, const std::string& name) {
   Json machine = Json::array(), missing = Json::array(), tasks = Json::array();
-  for (const RecordedValue& value : record.machine) machine.push_back(Json{{"path", value.path}, {"value", value.value}, {"source", value.source}});
+  for (const SourcedValue& value : record.machine) machine.push_back(Json{{"path", value.path}, {"value", value.value}, {"source", value.source}});
   for (const std::string& what : record.missing) missing.push_back(what);
   for (const std::string& task : record.tasks) tasks.push_back(task);
   std::string out = fmt::format(R"({{"file":{},"version":{},"command":{},"machine":{},"missing":{},"tasks":{},"timelines":[)", json_text(name),

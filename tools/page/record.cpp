@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "sim/config/message_file.hpp"
-#include "sim/machine/machine_fields.hpp"
 #include "tools/page/record.pb.h"
 #include "tools/report/device_events.hpp"
 
@@ -15,19 +14,6 @@ namespace podsim {
 namespace {
 
 constexpr FileFormat record_format{"a record", 'C', 1};
-
-std::vector<RecordedValue> values_of(const Machine& machine) {
-  std::vector<RecordedValue> values;
-  for (const MachineField& field : machine_fields()) {
-    const auto names = index_names(field.index);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const std::string path = path_of(field, names[i]);
-      if (const auto source = machine.sources.find(path); source != machine.sources.end())
-        values.push_back({path, value_text(field, machine, static_cast<int>(i)), source->second});
-    }
-  }
-  return values;
-}
 
 /// Numbers the names of tasks in the order in which they are asked for.
 class TaskNames {
@@ -97,7 +83,7 @@ RecordedLine read_line(const proto::Record::Line& line, int tasks, const Place& 
 }  // namespace
 
 Record record_of(const Run& run, const Details& details, std::string command, std::string podsim_version) {
-  Record record{std::move(podsim_version), std::move(command), result_json(run, details), values_of(run.system->machine), {}, {}, {}};
+  Record record{std::move(podsim_version), std::move(command), result_json(run, details), sourced_values(run.system->machine), {}, {}, {}};
   std::vector<DeviceMetrics> classes = details.devices;
   std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.devices > b.devices; });
   TaskNames names{record.tasks};
@@ -121,7 +107,7 @@ std::string write_record(const Record& record) {
   message.set_podsim_version(record.podsim_version);
   message.set_command(as_utf8(record.command));
   message.set_result(record.result);
-  for (const RecordedValue& value : record.machine) {
+  for (const SourcedValue& value : record.machine) {
     auto& written = *message.add_machine();
     written.set_path(value.path);
     written.set_value(value.value);

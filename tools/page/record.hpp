@@ -8,6 +8,7 @@
 
 #include "sim/base/expected.hpp"
 #include "sim/base/input_file.hpp"
+#include "tools/report/machine_report.hpp"
 #include "tools/report/run_report.hpp"
 
 namespace podsim {
@@ -27,14 +28,11 @@ struct RecordedTimeline {
   int alike = 1;     // devices that do the same at the same time, this one counted
   std::vector<RecordedLine> lines;
 };
-struct RecordedValue {
-  std::string path, value, source;
-};
 
 struct Record {
   std::string podsim_version, command;
   std::string result;  // JSON of the run, result_json()
-  std::vector<RecordedValue> machine;
+  std::vector<SourcedValue> machine;
   std::vector<std::string> tasks;
   std::vector<RecordedTimeline> timelines;  // of one device of each class, the largest classes first
   std::vector<std::string> missing;         // what is not there, and why

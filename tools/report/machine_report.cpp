@@ -14,17 +14,22 @@ namespace {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-/// Path, value and source of each value of the machine, under their headings.
-Cells values_of(const Machine& machine, std::string (*text)(const MachineField&, const Machine&, int)) {
-  Cells rows{{"path", "value", "source"}};
+std::vector<SourcedValue> sourced(const Machine& machine, std::string (*text)(const MachineField&, const Machine&, int)) {
+  std::vector<SourcedValue> values;
   for (const MachineField& field : machine_fields()) {
     const auto names = index_names(field.index);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string path = path_of(field, names[i]);
       const auto source = machine.sources.find(path);
-      if (source != machine.sources.end()) rows.push_back({path, text(field, machine, static_cast<int>(i)), source->second});
+      if (source != machine.sources.end()) values.push_back({path, text(field, machine, static_cast<int>(i)), source->second});
     }
   }
+  return values;
+}
+
+Cells cells_of(const std::vector<SourcedValue>& values) {
+  Cells rows{{"path", "value", "source"}};
+  for (const auto& [path, value, source] : values) rows.push_back({path, value, source});
   return rows;
 }
 
@@ -47,9 +52,11 @@ Json json_of(const Cells& rows) {
 
 }  // namespace
 
+std::vector<SourcedValue> sourced_values(const Machine& machine) { return sourced(machine, value_text); }
+
 std::string machine_report(const Machine& machine, Format format) {
-  if (format == Format::table) return fmt::format("{}: {}\n\n{}", machine.name, machine.description, table(values_of(machine, rounded_text), 3));
-  const Cells values = values_of(machine, value_text);
+  if (format == Format::table) return fmt::format("{}: {}\n\n{}", machine.name, machine.description, table(cells_of(sourced(machine, rounded_text)), 3));
+  const Cells values = cells_of(sourced_values(machine));
   if (format == Format::csv) return csv_of(values);
   return Json{{"name", machine.name}, {"description", machine.description}, {"values", json_of(values)}}.dump(2) + "\n";
 }
