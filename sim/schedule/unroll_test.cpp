@@ -226,6 +226,22 @@ TEST(Unroll, SendAndRecvMatchByChannelPeersAndUse) {
   EXPECT_EQ(graph.activities[0].receiver_program, 1u);
 }
 
+TEST(Unroll, RecvsOfOneChannelFromSeveralSendersStandInAnyOrder) {
+  Writer w{ring(4)};
+  w.program(0, 3);
+  const BufferId a = w.scratch("a", {9});
+  const auto send = [&](const char* label, int from) {
+    w.add(label, Send{7, {Affine{3}}, part(a, 0, 1), {}}, {}, between(w.axis(0), from, from + 1));
+  };
+  send("s0", 0);
+  send("s1 first", 2);
+  send("s2 second", 2);
+  w.program(3, 4);
+  const BufferId b = w.scratch("b", {9});
+  for (const int from : {2, 0, 2}) w.add("receive", Recv{7, {Affine{from}}, part(b, 0, 1), Combine::replace});
+  EXPECT_THAT(names(graph_of(w.schedule)), ElementsAre("0@0>1@3", "1@2>0@3", "2@2>2@3"));
+}
+
 TEST(Unroll, EdgesOfSendAndRecvStayOnTheirSides) {
   Writer w{ring(2)};
   const BufferId a = w.scratch("a", {4});
