@@ -58,6 +58,17 @@ failures=0
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 
+# The failed tests in a log of ctest: the name and the last lines of the output of each.
+failed_tests() {
+  awk '/^ *[0-9]+\/[0-9]+ Test +#[0-9]+:/ { kept = /\*\*\*(Failed|Timeout|Exception|Not Run)/; gsub(/\.\.\.+/, "...") }
+       /^ +Start +[0-9]+:/ { kept = 0 }
+       kept && /\*\*\*/ { tests++ }
+       kept { line[tests, ++lines[tests]] = $0 }
+       END { for (t = 1; t <= tests; t++) {
+               print line[t, 1]
+               for (l = lines[t] > 41 ? lines[t] - 40 : 2; l <= lines[t]; l++) print line[t, l] } }' "$1"
+}
+
 # step NAME COMMAND...: runs a command, shows its output, keeps one line for the summary. A failure does not stop the others, so that one
 # run tells everything that is wrong.
 step() {
@@ -73,9 +84,8 @@ step() {
   else
     outcome="FAILED"
     failures=$((failures + 1))
-    # The names of failed tests and their last lines, or the last lines of anything else: repeated at the end, where a long log is read.
-    failed_outputs+=("== $name" "$(grep -E -B 30 '\*\*\*(Failed|Timeout|Exception)|\*\*\*Not Run' "$log" | tail -n 120 || true)"
-      "$(grep -E -A 8 '^\[  FAILED  \]|: Failure$|ERROR: (Address|Leak)Sanitizer|runtime error:' "$log" | tail -n 80 || true)" "$(tail -n 12 "$log")")
+    failed_outputs+=("== $name" "$(failed_tests "$log")" "$(grep -E -A 8 '^\[  FAILED  \]|: Failure$|ERROR: (Address|Leak)Sanitizer|runtime error:' "$log" |
+      tail -n 80 || true)" "$(tail -n 12 "$log")")
   fi
   summary+=("$(printf '%-7s%-18s%6d s   %s' "$outcome" "$name" $((SECONDS - began)) "$result")")
   return "$status"
