@@ -3,8 +3,8 @@
 
 namespace podsim::test {
 
-/// Whether this build checks every access to memory (the preset `sanitize`), which takes about ten times as long.
-#if defined(__SANITIZE_ADDRESS__)
+/// Whether this build checks every access to memory (the preset `sanitize`; files of tests are not told by the compiler), which takes about ten times as long.
+#if defined(PODSIM_SANITIZED)
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;

@@ -55,7 +55,7 @@ TEST_F(TuneTraining, JsonHasWhatTheContractNames) {
 }
 
 TEST_F(TuneTraining, TheCommandLineOfEveryPlanTakesWhatThePlanSays) {
-  const auto json = json_of("tune" + on_8 + model + "--batch 16 --microbatches 1,2 --set link.bandwidth=20GB/s --optimizer sgd --top 4");
+  const auto json = json_of("tune" + on_8 + model + "--batch 16 --microbatches 1,2 --remat full --set link.bandwidth=20GB/s --optimizer sgd --top 4");
   ASSERT_GE(json["plans"].size(), 3U);
   for (const auto& plan : json["plans"]) {
     const auto run = json_of(without_podsim(plan["run"].get<std::string>()));
@@ -89,10 +89,11 @@ TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
 }
 
 TEST_F(TuneTraining, SaysWhichConstraintBinds) {
-  const auto json = json_of("tune" + on_8 + model + "--batch 16 --pipeline 1f1b --microbatches 2,4 --virtual-stages 1 --set chip.hbm=64MB --top 1");
+  const std::string few = "tune" + on_8 + model + "--batch 16 --pipeline 1f1b --microbatches 4 --virtual-stages 1 --remat full --top 1";
+  const auto json = json_of(few + " --set chip.hbm=64MB");
   ASSERT_FALSE(json["plans"].empty());
   EXPECT_EQ(json["plans"][0]["binding"], "memory");
-  const auto roomy = json_of("tune" + on_8 + model + "--batch 16 --pipeline 1f1b --microbatches 2,4 --virtual-stages 1 --top 1");
+  const auto roomy = json_of(few);
   EXPECT_NE(roomy["plans"][0]["binding"], "memory") << "everything fits 32 GB";
 }
 

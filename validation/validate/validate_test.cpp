@@ -262,8 +262,10 @@ std::string predictions_text(const std::vector<DatasetValidation>& validations) 
   return text;
 }
 
-/// Sanitized builds take minutes for steps of thousands of chips; tpu_v4_training is of the same kind.
-bool left_out(std::string_view dataset) { return test::sanitized && (dataset == "tpu_v5e_training" || dataset == "megatron_a100"); }
+/// Sanitized builds take minutes for these; others take the same paths.
+bool left_out(std::string_view dataset) {
+  return test::sanitized && (dataset == "tpu_v5e_training" || dataset == "megatron_a100" || dataset == "palm_540b" || dataset == "mpi_2_ranks");
+}
 
 /// The predictions in a file, without those of what is left out.
 std::string expected_predictions(const std::string& file) {
