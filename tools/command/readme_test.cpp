@@ -1,6 +1,6 @@
-// What READMEs print is what the command prints. In every README.md a block (indented by four spaces) that begins with `podsim ` and has lines that are
-// no commands shows output: its commands are run in order, in a folder of their own per README in which the repository's folders can be seen, and the
-// lines behind each, if any, are held against its output.
+// What READMEs and docs/ print is what the command prints. In every *.md a block (indented by four spaces) that begins with `podsim ` and has lines that are
+// no commands shows output: its commands are run in order, in a folder of their own per file in which the repository's folders can be seen, and the
+// lines behind each, if any, are held against its output. (Commands without output: tools/python/tests/test_readme.py.)
 //
 //   podsim VERB ... \      a command; `  # ...` behind it is a comment
 //          OPTION ...
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using Lines = std::vector<std::string>;
 
 struct Example {
-  int line = 0;  // in the README
+  int line = 0;  // in the file
   std::string command;
   Lines shown;
 };
@@ -125,13 +125,13 @@ class Root {
   fs::path before_;
 };
 
-std::vector<std::string> readmes() {
+std::vector<std::string> files_with_examples() {
   std::vector<std::string> found;
   const fs::path root{PODSIM_SOURCE_DIR};
   for (auto entry = fs::recursive_directory_iterator(root); entry != fs::recursive_directory_iterator(); ++entry) {
     const std::string name = entry->path().filename();
     if (entry->is_directory() && (name.starts_with("build") || name.starts_with("."))) entry.disable_recursion_pending();
-    if (name == "README.md" && !examples_in(lines_of(test::bytes_of_file(entry->path()))).empty())
+    if (name.ends_with(".md") && !examples_in(lines_of(test::bytes_of_file(entry->path()))).empty())
       found.push_back(fs::relative(entry->path(), root));
   }
   std::sort(found.begin(), found.end());
@@ -139,8 +139,8 @@ std::vector<std::string> readmes() {
 }
 
 TEST(Readme, WhatItShowsIsWhatTheCommandPrints) {
-  const std::vector<std::string> files = readmes();
-  EXPECT_THAT(files, ::testing::Contains("README.md"));
+  const std::vector<std::string> files = files_with_examples();
+  EXPECT_THAT(files, ::testing::IsSupersetOf({"README.md", "docs/tutorial.md", "docs/gemms.md"}));
   for (const std::string& file : files) {
     const Root root;
     for (const Example& example : examples_in(lines_of(test::bytes_of_file(std::string{PODSIM_SOURCE_DIR} + "/" + file)))) {

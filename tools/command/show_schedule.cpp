@@ -33,9 +33,9 @@ Expected<std::string> show_schedule(const Options& options, Format, const RunOpt
     if (const auto* collective = std::get_if<CollectiveSpec>(&asked->problem)) algorithm->name = fmt::format("{} {}", name_of(collective->kind), posed_name);
     if (auto ok = write_file(options.text("msccl-out"), write_msccl(*algorithm)); !ok) return ok.error();
   }
-  if (options.caller != nullptr && !options.has("output")) {
-    options.caller->schedule = std::make_shared<Schedule>(std::move(schedule));
-    return std::string{};
+  if (options.caller != nullptr) {
+    options.caller->schedule = std::make_shared<Schedule>(schedule);
+    if (!options.has("output")) return std::string{};
   }
   const std::string path = options.has("output") ? options.text("output") : "";
   how.tell("writing the schedule");

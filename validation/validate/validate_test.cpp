@@ -313,7 +313,7 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
           if (c.tier == stated.tier && c.fitted > 0) any.push_back(row.error);
     }
     const ErrorSummary summary = summary_of(counted.empty() ? any : counted);
-    EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.tier) << ": change rung_errors() and the README's table";
+    EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.tier) << ": change rung_errors() and the table of docs/calibration.md";
     EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << name_of(stated.tier);
   }
 }

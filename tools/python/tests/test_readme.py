@@ -1,4 +1,4 @@
-"""Every example of the README in Python: the numbers of the command with --format json, to the last digit, and the same files."""
+"""Every command of the README and of docs/ runs, and does the same in Python: the numbers of the command with --format json, to the last digit, and the same files."""
 
 import filecmp
 import os
@@ -15,7 +15,8 @@ from command_lines import call_of, commands_in
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PODSIM = os.environ.get("PODSIM_COMMAND", str(pathlib.Path(podsim.__file__).parents[2] / "podsim"))
 
-# Examples that take longer than this test may, and what runs instead of them. Whatever else the README shows is run, but for `podsim help`, whose words are for people.
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Examples that take longer than this test may, and what runs instead of them. Whatever else the pages show is run.
 SMALLER = {
     "podsim tune --machine tpu_v4 --chips 256 --training gpt3-175b --pad": "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 8 --remat full --pad",
     "podsim tune --machine tpu_v5p --chips 64 --training llama3-70b --batch 64 --remat full --top 3": "podsim tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3",
@@ -44,6 +45,8 @@ TABLES = (
 )
 OBSERVATIONS = "podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --observations-only"
 TOLD_TIMES = re.compile(r"simulated in .*|in [0-9.]+ m?s$|[0-9.]+ CPU s", re.MULTILINE)
+# What has words or pictures for people, and no function; sweeps have a test of their own.
+BY_COMMAND_ALONE = ("podsim help ", "podsim report ", "podsim sweep ")
 # What two runs of the same thing do not share.
 TIMES = re.compile(r'"(wall_s|build_s)": [^,}\n]*,?\s*')
 
@@ -53,18 +56,27 @@ def without_times(text):
 
 
 class Folders:
-    """Two folders that look like the root of the repository, one for the command and one for Python, and what is written into them."""
+    """Two folders that look like the root of the repository, one for the command and one for Python, in which this process is meanwhile; and what is written into them."""
 
-    def __init__(self, folder):
-        self.command, self.python = pathlib.Path(folder, "command"), pathlib.Path(folder, "python")
+    def __enter__(self):
+        self.folder, self.before = tempfile.TemporaryDirectory(), os.getcwd()
+        self.command, self.python = pathlib.Path(self.folder.name, "command"), pathlib.Path(self.folder.name, "python")
         for side in (self.command, self.python):
             side.mkdir()
             for entry in ROOT.iterdir():
                 if entry.is_dir() and not entry.name.startswith((".", "build")):
                     (side / entry.name).symlink_to(entry)
+        os.chdir(self.python)
+        return self
+
+    def __exit__(self, *_):
+        os.chdir(self.before)
+        self.folder.cleanup()
 
     def written(self, side):
-        return sorted(path.relative_to(side) for path in side.iterdir() if not path.is_symlink())
+        """Every file of one side."""
+        tops = [path for path in side.iterdir() if not path.is_symlink()]
+        return sorted(path.relative_to(side) for top in tops for path in (top.rglob("*") if top.is_dir() else [top]) if path.is_file())
 
 
 def told_by_python(verb, keywords):
@@ -78,26 +90,38 @@ def told_by_python(verb, keywords):
 class ReadmeInPython(unittest.TestCase):
     maxDiff = 2000
 
-    @classmethod
-    def setUpClass(cls):
-        before = os.getcwd()
-        cls.addClassCleanup(os.chdir, before)
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folders = Folders(folder.name)
-        os.chdir(cls.folders.python)
+    def setUp(self):
+        self.folders = self.enterContext(Folders())
 
     def test_every_example_gives_the_same_json_and_the_same_files(self):
-        commands = commands_in(ROOT / "README.md")
-        self.assertGreater(len(commands), 70)
-        self.assertLessEqual(set(SMALLER), set(commands), "an example that takes long is no longer there")
+        seen = set()
+        for page in PAGES:
+            with self.subTest(page.name), Folders() as self.folders:  # of its own: no page lives on what another one writes
+                commands = commands_in(page)
+                seen.update(commands)
+                self.page(commands)
+        self.assertGreater(len(seen), 90)
+        self.assertLessEqual(set(SMALLER), seen, "an example that takes long is no longer there")
+
+    def page(self, commands):
+        alone = set()  # what no function has written
         for command in commands:
             command = SMALLER.get(command, command)
-            if not command.startswith(("podsim help ", "podsim sweep ", "podsim report ")):
-                verb, keywords = call_of(command)
-                with self.subTest(command, call=f"podsim.{verb}({keywords})"):
-                    self.same(command, verb, keywords)
-        self.same_files()
+            if command.startswith(BY_COMMAND_ALONE):
+                with self.subTest(command):
+                    before = set(self.folders.written(self.folders.command))
+                    self.printed_by(command)
+                    alone |= set(self.folders.written(self.folders.command)) - before
+                continue
+            verb, keywords = call_of(command)
+            with self.subTest(command, call=f"podsim.{verb}({keywords})"):
+                self.same(command, verb, keywords)
+        self.same_files(alone)
+
+    def printed_by(self, command):
+        done = subprocess.run(command.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
 
     def same(self, command, verb, keywords):
         text = command if verb == "schedule" or "chart" in keywords or "--format" in command else command + " --format json"
@@ -113,11 +137,10 @@ class ReadmeInPython(unittest.TestCase):
             self.assertIn("output", keywords)  # the file is compared
             self.assertTrue(told)
 
-    def same_files(self):
+    def same_files(self, alone):
         """Later examples read what earlier ones have written."""
-        written = self.folders.written(self.folders.command)
+        written = [path for path in self.folders.written(self.folders.command) if path not in alone]
         self.assertEqual(self.folders.written(self.folders.python), written)
-        self.assertIn(pathlib.Path("plan.textproto"), written)
         for path in written:
             if path.suffix == ".record":
                 continue  # how long the run took, and its words, are in it
@@ -131,7 +154,7 @@ class ReadmeInPython(unittest.TestCase):
         for command in TABLES:
             verb, keywords = call_of(command)
             with self.subTest(command):
-                printed = subprocess.run(command.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, text=True, check=True).stdout
+                printed = self.printed_by(command)
                 result = getattr(podsim, verb)(**keywords)
                 self.assertEqual(*(TOLD_TIMES.sub("", text) for text in (result.table(), printed)))
                 self.assertEqual(repr(result), f"<podsim.{type(result).__name__}>\n{result.table()}")
@@ -143,14 +166,14 @@ class ReadmeInPython(unittest.TestCase):
         self.assertEqual(getattr(podsim, verb)(**keywords), printed)
 
     def test_the_sweep_stores_and_exports_the_same(self):
-        run, export = (command.replace("/tmp/", "") for command in commands_in(ROOT / "README.md") if command.startswith("podsim sweep "))
-        for command in (run, export):
-            done = subprocess.run(command.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, text=True, check=True)
+        run, export, _ = (command for command in commands_in(ROOT / "docs" / "sweeps.md") if command.startswith("podsim sweep "))
+        self.printed_by(run)
+        exported = self.printed_by(export)
         store = podsim.sweep(shlex.split(run)[2], store="gemm.sqlite")
         self.assertEqual(store.counts["points"], 594)
-        self.assertEqual(store.export("csv"), done.stdout)
+        self.assertEqual(store.export("csv"), exported)
         rows = store.rows()
-        self.assertEqual([row["point"] for row in rows], [int(line.split(",")[0]) for line in done.stdout.splitlines()[1:]])
+        self.assertEqual([row["point"] for row in rows], [int(line.split(",")[0]) for line in exported.splitlines()[1:]])
         self.assertEqual(store.query("SELECT count(*) AS points FROM results"), [{"points": len(rows)}])
         self.assertEqual(store.status()["points"], 594)
 
