@@ -62,7 +62,7 @@ def broken(root):
                     continue
                 name, _, anchor = urllib.parse.unquote(target).partition("#")
                 where = f"{path.relative_to(root)}:{number}: {target}"
-                file = (path.parent / name).resolve() if name else path
+                file = (path.parent / name).resolve() if name else path.resolve()
                 if not file.exists() or root.resolve() not in (file, *file.parents):
                     yield f"{where}: there is no such file"
                 elif anchor and (file.suffix != ".md" or anchor not in anchors(file.read_text(encoding="utf-8"))):
