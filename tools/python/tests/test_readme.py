@@ -79,12 +79,18 @@ class Folders:
         return sorted(path.relative_to(side) for top in tops for path in (top.rglob("*") if top.is_dir() else [top]) if path.is_file())
 
 
+def as_json(command, verb, keywords):
+    """The command that prints JSON, where it can; `-o` of pictures and graphs, and listings, cannot."""
+    is_else = verb == "schedule" or not {"chart", "observations_only"}.isdisjoint(keywords) or keywords.get("output", "").endswith((".svg", ".png", ".dot"))
+    return command if is_else or "--format" in command else command + " --format json"
+
+
 def told_by_python(verb, keywords):
     """What the command prints, by the module."""
-    if verb == "schedule":
-        return str(podsim.schedule(**keywords))
     result = getattr(podsim, verb)(**keywords)
-    return result.table() if "chart" in keywords else result.json()
+    if isinstance(result, str):
+        return result
+    return str(result) if verb == "schedule" else result.table() if "chart" in keywords else result.json()
 
 
 class ReadmeInPython(unittest.TestCase):
@@ -124,7 +130,7 @@ class ReadmeInPython(unittest.TestCase):
         return done.stdout
 
     def same(self, command, verb, keywords):
-        text = command if verb == "schedule" or "chart" in keywords or "--format" in command else command + " --format json"
+        text = as_json(command, verb, keywords)
         with subprocess.Popen(
             text.replace("podsim", PODSIM, 1), shell=True, cwd=self.folders.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
