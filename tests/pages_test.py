@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""docs/json.md defines every key of `--format json`, and no others.
+"""docs/json.md defines every key of `--format json`, docs/observations.md every column of observations, and no others.
 
-usage: json_keys_test.py ROOT
+usage: pages_test.py ROOT
 
-Every key that a recorded command (tests/golden) prints is on the page, in the section of its verb; every key of the page is printed by one of them, but for
+Of JSON: every key that a recorded command (tests/golden) prints is on the page, in the section of its verb; every key of the page is printed by one of them, but for
 those marked *Rare*; and every key that the code of reports can write is on the page.
 """
 
@@ -110,7 +110,7 @@ def written(source):
     return found
 
 
-class Page(unittest.TestCase):
+class Json(unittest.TestCase):
     maxDiff = None
 
     @classmethod
@@ -140,6 +140,16 @@ class Page(unittest.TestCase):
             for file in sorted(ROOT.glob(pattern)):
                 with self.subTest(file.name):
                     self.assertEqual(sorted(written(file.read_text(encoding="utf-8")) - known), [])
+
+
+class Observations(unittest.TestCase):
+    def test_has_every_column_that_is_read(self):
+        code = (ROOT / "validation" / "calibration" / "observations.cpp").read_text(encoding="utf-8")
+        columns = re.findall(r'"(\w+)"', re.search(r" column_names = \{([^}]*)\}", code)[1])
+        page = (ROOT / "docs" / "observations.md").read_text(encoding="utf-8")
+        rows = [name for row in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
+        self.assertEqual(sorted([*rows, "latency_ms"]), sorted(columns))  # latency_ms: below the tables
+        self.assertIn("m,n,k,latency_ms", page)
 
 
 class TheTestItself(unittest.TestCase):
