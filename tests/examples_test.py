@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""What pages print is what the command prints.
+
+usage: examples_test.py ROOT PODSIM
+
+In every *.md file of the tree, a block (indented by four spaces) that begins with `podsim ` and has lines that are no commands shows output: its commands are run in
+order, in a folder of their own per page in which the repository's folders can be seen, and the lines behind each, if any, are held against its output.
+
+  podsim VERB ... \\      a command; `  # ...` behind it is a comment
+         OPTION ...
+                         a blank line between command and output does not count
+  some output
+  ...                    any number of lines that are left out
+  begin of a line ...    the rest of the line is left out
+"""
+
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = PODSIM = pathlib.Path()
+NEVER_WITHOUT = ("README.md", "docs/tutorial.md", "docs/gemms.md")
+
+
+@dataclasses.dataclass
+class Example:
+    line: int  # in the page
+    command: str
+    shown: list
+
+
+def trimmed(lines):
+    """Without blank lines at either end, and without blanks at the ends of lines."""
+    return [line.rstrip(" ") for line in "\n".join(lines).strip("\n").split("\n")] if any(lines) else []
+
+
+def examples_of(block, first):
+    """Those of one block, whose first line is line `first`."""
+    examples, goes_on = [], False
+    for number, line in enumerate(block, first):
+        if not goes_on and not line.startswith("podsim "):
+            examples[-1].shown.append(line)
+            continue
+        if not goes_on:
+            examples.append(Example(number, "", []))
+        line = line.split("  # ")[0].rstrip(" ")
+        goes_on = line.endswith("\\")
+        examples[-1].command += line.rstrip("\\") + " "
+    for example in examples:
+        example.shown = trimmed(example.shown)
+    return examples
+
+
+def examples_in(page):
+    """Those of every block that shows output."""
+    examples, block = [], []
+    for number, line in enumerate([*page.split("\n"), "end"]):
+        if line.startswith("    ") or (block and not line):
+            block.append(line[4:])
+            continue
+        found = examples_of(block, number - len(block) + 1) if block and block[0].startswith("podsim ") else []
+        if any(example.shown for example in found):
+            examples += found
+        block = []
+    return examples
+
+
+def agrees(shown, printed):
+    return printed.startswith(shown[:-3]) if shown.endswith(" ...") else shown == printed
+
+
+def first_wrong(shown, printed):
+    """The first shown line that is not there; None if all are."""
+    at, anywhere = 0, False  # anywhere: behind `...`
+    for line in shown:
+        if line == "...":
+            anywhere = True
+            continue
+        while anywhere and at < len(printed) and not agrees(line, printed[at]):
+            at += 1
+        if at == len(printed) or not agrees(line, printed[at]):
+            return line
+        at, anywhere = at + 1, False
+    return None if anywhere or at == len(printed) else (shown or [""])[-1]
+
+
+def pages():
+    found = []
+    for folder, below, files in os.walk(ROOT):
+        below[:] = sorted(name for name in below if not name.startswith(("build", ".")))
+        found += [pathlib.Path(folder) / name for name in sorted(files) if name.endswith(".md")]
+    return {str(page.relative_to(ROOT)): examples for page in found if (examples := examples_in(page.read_text()))}
+
+
+def wrong_in(name, examples):
+    """What is wrong with a page's examples."""
+    wrong = []
+    with tempfile.TemporaryDirectory() as root:
+        for entry in ROOT.iterdir():
+            if entry.is_dir():
+                (pathlib.Path(root) / entry.name).symlink_to(entry)
+        for example in examples:
+            done = subprocess.run([PODSIM, *shlex.split(example.command)[1:]], cwd=root, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+            if done.returncode != 0:
+                wrong.append(f"{name}:{example.line}: {example.command}\nends with status {done.returncode}: {done.stderr}")
+            elif example.shown and (line := first_wrong(example.shown, trimmed(done.stdout.split("\n")))) is not None:
+                wrong.append(f"{name}:{example.line}: {example.command}\nshows\n  {line}\nwhere or behind which there is something else in\n{done.stdout}")
+    return wrong
+
+
+class Examples(unittest.TestCase):
+    def test_they_are_what_the_command_prints(self):
+        found = pages()
+        self.assertLessEqual(set(NEVER_WITHOUT), set(found))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+            wrong = [text for texts in threads.map(wrong_in, found, found.values()) for text in texts]
+        self.assertFalse(wrong, "\n".join(wrong))
+
+
+class TheTestItself(unittest.TestCase):
+    def test_blocks_that_show_output_are_examples(self):
+        found = examples_in("text\n\n    podsim a \\\n      --b  # why\n\n    one\n\n    two\n    podsim c\n\ntext\n\n    podsim no output\n")
+        self.assertEqual([(example.line, example.command.split(), example.shown) for example in found],
+                         [(3, ["podsim", "a", "--b"], ["one", "", "two"]), (9, ["podsim", "c"], [])])
+
+    def test_they_are_held_against_what_is_printed_line_by_line(self):
+        printed = ["one", "two", "three of them", "four"]
+        for shown in (printed, ["one", "...", "four"], ["...", "two", "..."], ["...", "three ...", "four"]):
+            self.assertIsNone(first_wrong(shown, printed), shown)
+        for shown in (["one", "two"], ["two", "..."], ["one", "...", "two", "four"], ["one", "...", "five"], [*printed, "five"], ["...", "threes ...", "four"]):
+            self.assertIsNotNone(first_wrong(shown, printed), shown)
+
+
+if __name__ == "__main__":
+    PODSIM = pathlib.Path(sys.argv.pop()).resolve()
+    ROOT = pathlib.Path(sys.argv.pop()).resolve()
+    unittest.main()
