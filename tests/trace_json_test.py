@@ -9,6 +9,7 @@ import decimal
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,11 +28,20 @@ RUNS = {
 }
 
 
+LEVELS = ["step", "pass", "microbatch", "recompute", "layer"]
+Bar = collections.namedtuple("Bar", "begin end name args")
+
+
 def picoseconds(number):
     """Exactly; decimals keep all digits."""
     value = decimal.Decimal(number) * PS
     assert value == value.to_integral_value(), number
     return int(value)
+
+
+def integral(samples, key):
+    """Of a counter over time, in its unit times seconds."""
+    return float(sum(value[key] * (end - begin) for (begin, value), (end, _) in zip(samples, samples[1:]))) * 1e-12
 
 
 class Traces(unittest.TestCase):
@@ -49,49 +59,219 @@ class Traces(unittest.TestCase):
         with opened(path, "rt", encoding="utf-8") as file:
             return json.load(file, parse_float=decimal.Decimal), json.loads(run.stdout)
 
-    def check(self, trace, run):
-        lines, named, arrows = collections.defaultdict(list), {}, collections.defaultdict(dict)
+    def read(self, trace):
+        """Events by line, arrows, samples by counter, names of lines; every record has the form that viewers expect."""
+        lines, named, arrows, counters = collections.defaultdict(list), {}, collections.defaultdict(dict), collections.defaultdict(list)
         for event in trace["traceEvents"]:
             line = event["pid"], event.get("tid")
             if event["ph"] == "M":
                 named.setdefault(line, {})[event["name"]] = event["args"]
             elif event["ph"] == "X":
                 begin = picoseconds(event["ts"])
-                lines[line].append((begin, begin + picoseconds(event["dur"]), event["name"]))
+                lines[line].append(Bar(begin, begin + picoseconds(event["dur"]), event["name"], event["args"]))
                 for key, value in event["args"].items():
                     self.assertIsInstance(value, str, key)
                 self.assertEqual(list(event["args"]), sorted(event["args"]))
+            elif event["ph"] == "C":
+                for key, value in event["args"].items():
+                    self.assertIsInstance(value, (int, decimal.Decimal), key)
+                counters[event["pid"], event["name"]].append((picoseconds(event["ts"]), event["args"]))
             else:
                 self.assertIn(event["ph"], "sf")
                 self.assertNotIn(event["ph"], arrows[event["id"]], "one beginning and one end")
                 arrows[event["id"]][event["ph"]] = line, picoseconds(event["ts"])
-        last = 0
-        for line, events in lines.items():
-            self.assertIn("thread_name", named[line])
+        names = {}
+        for line in lines:
             self.assertIn("process_name", named[line[0], None])
-            free = 0
-            for begin, end, name in events:
-                self.assertGreaterEqual(begin, free, f"{name}: sorted, and no overlap on a line")
-                self.assertGreaterEqual(end, begin)
-                free = end
-            last = max(last, free)
-        self.assertLessEqual(last, round(run["makespan_s"] * 1e12))
+            names[line] = named[line]["thread_name"]["name"]
         tids = [tid for _, tid in lines]
         self.assertEqual(len(tids), len(set(tids)), "threads are unique in the file")
+        return lines, arrows, counters, names
+
+    def check(self, trace, run):
+        lines, arrows, counters, names = self.read(trace)
+        makespan = round(run["makespan_s"] * 1e12)
+        for line, bars in lines.items():
+            if names[line] == "step":
+                self.check_steps(bars, makespan)
+            else:
+                self.check_apart(bars)
+            self.assertLessEqual(max(bar.end for bar in bars), makespan)
         for number, ends in arrows.items():
             self.assertEqual(set(ends), {"s", "f"}, f"arrow {number}")
             self.assertLessEqual(ends["s"][1], ends["f"][1], "arrows never point backwards")
             for line, at in ends.values():
-                self.assertTrue(any(begin <= at <= end for begin, end, _ in lines[line]), "an arrow begins and ends at an event")
-        return lines, arrows
+                self.assertTrue(any(bar.begin <= at <= bar.end for bar in lines[line]), "an arrow begins and ends at an event")
+        for pid in {pid for pid, _ in lines}:
+            own = {name: bars for (of, tid), bars in lines.items() for name in [names[of, tid]] if of == pid}
+            self.check_levels(own)
+            self.check_operations(own)
+            self.check_traffic(own, {name: samples for (of, name), samples in counters.items() if of == pid}, run["machine"].startswith("tpu"))
+        for samples in counters.values():
+            times, values = [at for at, _ in samples], [value for _, value in samples]
+            self.assertEqual(times, sorted(set(times)))
+            self.assertLessEqual(times[-1], makespan)
+            for before, after in zip(values, values[1:]):
+                self.assertNotEqual(before, after, "changes only")
+        return lines, arrows, counters, names
+
+    def check_apart(self, bars):
+        free = 0
+        for bar in bars:
+            self.assertGreaterEqual(bar.begin, free, f"{bar.name}: sorted, and no overlap on a line")
+            self.assertGreaterEqual(bar.end, bar.begin)
+            free = bar.end
+
+    def check_steps(self, bars, makespan):
+        """Levels nest, outer ones first; the step is the run."""
+        self.assertEqual((bars[0].begin, bars[0].end, bars[0].name), (0, makespan, "step"))
+        inside, last = [], 0
+        for bar in bars:
+            self.assertGreaterEqual(bar.begin, last, "sorted")
+            self.assertGreater(bar.end, bar.begin)
+            last = bar.begin
+            while inside and inside[-1].end <= bar.begin:
+                inside.pop()
+            if inside:
+                self.assertLessEqual(bar.end, inside[-1].end, f"{bar.name} ends within {inside[-1].name}")
+                self.assertLess(LEVELS.index(inside[-1].args["level"]), LEVELS.index(bar.args["level"]) + (bar.args["level"] == "layer"))
+            inside.append(bar)
+
+    def check_levels(self, own):
+        """A level lasts from a task of the core to one; what a task's name says of its pass and microbatch stands above it."""
+        core = [bar for bar in own.get("compute", []) if bar.end > bar.begin and bar.args["op"] != "core-share"]
+        begins, ends = {bar.begin for bar in core}, {bar.end for bar in core}
+        spans = {level: [bar for bar in own["step"] if bar.args["level"] == level] for level in LEVELS}
+        for bar in own["step"][1:]:
+            self.assertTrue(bar.begin in begins and bar.end in ends, bar)
+        both_passes = any(" backward: " in bar.name for bar in core)
+        above = lambda level, bar: [span for span in spans[level] if span.begin <= bar.begin and bar.end <= span.end]
+        for bar in core:
+            of = re.search(r"\b(fwd|bwd)_([0-9]+)__([0-9]+)", bar.name)
+            expected = {"fwd": "forward", "bwd": "backward"}[of[1]] if of else "backward" if " backward: " in bar.name else "optimiser" if bar.name.startswith("update ") else None
+            if both_passes and not expected and ": " in bar.name:
+                expected = "forward"
+            if expected:
+                self.assertEqual([span.name for span in above("pass", bar)], [expected], bar.name)
+            if of:
+                self.assertEqual([(span.args["stage"], span.args["microbatch"], span.name) for span in above("microbatch", bar)], [(of[2], of[3], f"microbatch {of[3]}")], bar.name)
+            layer = re.search(r"layer [0-9]+", bar.name) or re.match(r"[^:]+(?=: )", bar.name)
+            if layer:
+                self.assertIn(layer[0], [span.name for span in above("layer", bar)], bar.name)
+
+    def check_operations(self, own):
+        """A collective lasts from its first task to its last."""
+        extents, operations = {}, {}
+        for name, bars in own.items():
+            for bar in bars:
+                number = bar.args.get("collective_number")
+                if number is None or bar.end == bar.begin:
+                    continue
+                if name.startswith("operation"):
+                    self.assertNotIn(number, operations)
+                    operations[number] = bar.begin, bar.end
+                elif bar.args["op"] != "core-share":
+                    begin, end = extents.get(number, (bar.begin, bar.end))
+                    extents[number] = min(begin, bar.begin), max(end, bar.end)
+        self.assertEqual(operations, extents)
+
+    def check_traffic(self, own, counters, one_link):
+        """Bytes in flight are those of the sends that are under way; what an axis counts adds up to what was sent along it. `one_link`: each way of an axis."""
+        has_calls = any(bar.args.get("op") == "call" for bar in own.get("compute", []))
+        sent, per_axis, time = collections.defaultdict(lambda: collections.defaultdict(int)), collections.defaultdict(int), collections.defaultdict(int)
+        for name, bars in own.items():
+            for bar in bars:
+                if bar.args.get("half") != "send" or bar.end == bar.begin:
+                    continue
+                of = re.sub(r" [0-9]+$", "", name)
+                size = int(bar.args["bytes"])
+                sent[of][bar.begin] += size
+                sent[of][bar.end] -= size
+                axis = bar.args["axis"].split("/")[0] if "axis" in bar.args else "channel"
+                per_axis[axis] += size * int(bar.args["hops"])
+                time[axis] += bar.end - bar.begin
+        self.assertEqual({name for name in counters if name.endswith(" send")}, set(sent))
+        for name, changes in sent.items():
+            now, expected = 0, []
+            for at in sorted(changes):
+                now += changes[at]
+                expected.append((at, now))
+            samples = counters[name]
+            in_flight = {at: value["bytes_in_flight"] for at, value in samples}
+            last = 0
+            for at, value in expected:
+                last = in_flight.get(at, last)
+                self.assertEqual(last, value, f"{name} at {at} ps")
+            self.assertLessEqual(set(in_flight), set(changes))
+            for _, value in samples:
+                self.assertGreaterEqual(value["utilisation"], 0)
+                if one_link and name != "channel send":
+                    self.assertLessEqual(value["utilisation"], decimal.Decimal("1.00001"), name)
+                self.assertEqual(value["utilisation"] == 0, value["bytes_in_flight"] == 0)
+        axes = {name: samples for name, samples in counters.items() if name != "memory" and not name.endswith(" send")}
+        if not has_calls:
+            self.assertEqual(set(axes), set(per_axis))
+            for name, samples in axes.items():
+                self.assertAlmostEqual(integral(samples, "bytes_per_second"), per_axis[name], delta=float(time[name]) * 1e-12 + 1e-3)
+        for name, samples in counters.items():
+            if name != "memory":
+                self.assertEqual(set(samples[-1][1].values()), {0}, "nothing is under way in the end")
 
     def test_every_run_follows_the_rules(self):
         for name, words in RUNS.items():
             with self.subTest(name):
                 trace, run = self.trace_of([*words, "--trace-devices", "0-3"])
-                lines, arrows = self.check(trace, run)
+                lines, arrows, _, _ = self.check(trace, run)
                 self.assertTrue(lines)
                 self.assertEqual(bool(arrows), name != "a pipeline", "played calls are one event; devices 0 to 3 are one stage")
+
+    def test_a_trace_that_breaks_a_rule_is_found(self):
+        trace, run = self.trace_of([*RUNS["a block"], "--trace-devices", "0-3"])
+        events = trace["traceEvents"]
+        first = lambda phase, wanted: next(i for i, event in enumerate(events) if event["ph"] == phase and wanted(event))
+        level = lambda name: first("X", lambda event: event["args"].get("level") == name)
+        change = lambda at, **fields: [*events[:at], {**events[at], **fields}, *events[at + 1 :]]
+        sample = first("C", lambda event: event["name"] == "row + send")
+        rate = first("C", lambda event: event["name"] == "row")
+        arrow = first("f", lambda event: True)
+        task = first("X", lambda event: event["args"].get("half") == "send")
+        broken = {
+            "a level that begins before its task": change(level("layer"), ts=events[level("layer")]["ts"] + decimal.Decimal("0.000001")),
+            "a level that ends behind its parent": change(level("pass"), dur=events[level("pass")]["dur"] * 2),
+            "a pass of another name": change(level("pass"), name="backward"),
+            "an operation that is too short": change(level("operation"), dur=decimal.Decimal("0.000001")),
+            "a step that is not the run": change(level("step"), dur=decimal.Decimal("1.000000")),
+            "bars that overlap": change(task, dur=events[task]["dur"] * 3),
+            "an arrow that points backwards": change(arrow, ts=decimal.Decimal("0.000000")),
+            "bytes in flight that nobody sends": change(sample, args={**events[sample]["args"], "bytes_in_flight": 1}),
+            "a rate that does not add up": change(rate, args={"bytes_per_second": events[rate]["args"]["bytes_per_second"] + 10**6}),
+            "a sample too few": [*events[:sample], *events[sample + 1 :]],
+        }
+        self.check(trace, run)
+        for name, events_of in broken.items():
+            with self.subTest(name), self.assertRaises(AssertionError):
+                self.check({**trace, "traceEvents": events_of}, run)
+
+    def test_counters_of_all_devices_add_up_to_the_figures_of_the_run(self):
+        for name, words in RUNS.items():
+            with self.subTest(name):
+                trace, run = self.trace_of([*words, "--trace-devices", "all", "--per", "device"])
+                _, _, counters, _ = self.check(trace, run)
+                for axis in run["axes"]:
+                    key = "channel" if axis["axis"] == "sends" else axis["axis"]
+                    sum_of = sum(integral(samples, "bytes_per_second") for (_, of), samples in counters.items() if of == key)
+                    self.assertAlmostEqual(sum_of / axis["link_bytes"], 1, delta=1e-6)
+                peaks = {pid - 1: max(value["bytes"] for _, value in samples) for (pid, of), samples in counters.items() if of == "memory"}
+                self.assertEqual(max(peaks.values()), run["peak_memory_bytes"])
+                for row in run["per_device"]:
+                    self.assertEqual(peaks[row["device"]], row["peak_memory_bytes"])
+
+    def test_folded_and_unfolded_any_threads_the_same_bytes(self):
+        for name, words in RUNS.items():
+            with self.subTest(name):
+                traces = [self.trace_of([*words, "--trace-devices", "0,5,15", *more])[0] for more in ([], ["--fold", "off"], ["--threads", "3"])]
+                self.assertEqual(traces[0], traces[1])
+                self.assertEqual(traces[0], traces[2])
 
     def test_compressed_it_is_the_same(self):
         self.assertEqual(self.trace_of(RUNS["a collective"])[0], self.trace_of(RUNS["a collective"], "t.json.gz")[0])

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -98,6 +99,21 @@ Expected<PipelineSchedule> pipeline_schedule_named(std::string_view name, const 
 
 int units_of(PipelineTaskKind kind) { return row_of(kind).units; }
 std::string name_of(const PipelineTask& task) { return fmt::format("{}_{}__{}", row_of(task.kind).name, task.stage, task.microbatch); }
+
+std::optional<PipelineTask> pipeline_task_named(std::string_view name) {
+  const std::size_t first = name.find('_'), second = name.find("__", std::min(first, name.size()));
+  if (second == std::string_view::npos || second <= first) return std::nullopt;
+  const auto kind = std::ranges::find(kinds, name.substr(0, first), &KindRow::name);
+  const auto number = [](std::string_view digits, int& value) {
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return status == std::errc{} && end == digits.data() + digits.size();
+  };
+  PipelineTask task{static_cast<PipelineTaskKind>(kind - kinds.begin())};
+  if (kind == kinds.end() || !number(name.substr(first + 1, second - first - 1), task.stage) || !number(name.substr(second + 2), task.microbatch)) return std::nullopt;
+  if (name_of(task) != name) return std::nullopt;  // leading zeros, signs
+  return task;
+}
+
 std::string code_of(const PipelineTask& task) { return fmt::format("{}{}.{}", row_of(task.kind).code, task.stage, task.microbatch); }
 
 std::string name_of(const PipelineUnit& unit) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ int units_of(PipelineTaskKind kind);
 
 /// "fwd_2__0": stage 2, microbatch 0; "bwd_", "bwdA_" (inputs), "bwdW_" (weights)
 std::string name_of(const PipelineTask& task);
+/// The task with that name; nullopt: no task has it.
+std::optional<PipelineTask> pipeline_task_named(std::string_view name);
 /// The same in short: "F2.0", "B2.0", "BI2.0", "BW2.0"
 std::string code_of(const PipelineTask& task);
 

@@ -106,6 +106,14 @@ TEST(Pipeline, NamesAreThoseOfTheTutorial) {
   EXPECT_EQ(name_of(PipelineTask{PipelineTaskKind::backward_weights, 0, 3}), "bwdW_0__3");
 }
 
+TEST(Pipeline, ATaskIsFoundByItsName) {
+  for (const PipelineTask& task : {PipelineTask{PipelineTaskKind::forward, 0, 0}, {PipelineTaskKind::backward, 12, 3}, {PipelineTaskKind::backward_inputs, 1, 20},
+                                   {PipelineTaskKind::backward_weights, 2, 7}})
+    EXPECT_EQ(pipeline_task_named(name_of(task)), task);
+  for (const char* other : {"", "_", "__", "fwd", "fwd_", "fwd_1", "fwd__1", "fwd_1__", "fwd_1_2", "fwd_1__2x", "fwd_01__2", "fwd_-1__2", "bwdC_1__2", "fwd_1__99999999999"})
+    EXPECT_EQ(pipeline_task_named(other), std::nullopt) << other;
+}
+
 TEST(Pipeline, MakespansMeetTheClosedForms) {
   const auto makespan = [](const PipelineSpec& spec) {
     const auto lists = pipeline_lists(spec);

@@ -193,6 +193,21 @@ std::vector<LiveBuffer> BufferLives::live_at_peak(DeviceId device) const {
   return result;
 }
 
+std::vector<LiveMemory> BufferLives::over_time(DeviceId device) const {
+  const auto& [p, local] = model_.deployment.places[model_.node_of[device.index()]];
+  if (p == no_device) return {};
+  Bytes now = kept(model_.schedule->programs[p]);
+  std::vector<LiveMemory> result{{{}, now}};
+  const std::vector<Change> all = changes(p, local);
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    now += all[c].by;
+    if (c + 1 < all.size() && all[c + 1].at == all[c].at) continue;
+    if (result.back().from == all[c].at) result.pop_back();
+    if (result.empty() || result.back().size != now) result.push_back({all[c].at, now});
+  }
+  return result;
+}
+
 std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline) {
   BufferLives lives{model};
   read_times(model, timeline, lives);

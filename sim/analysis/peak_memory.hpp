@@ -16,6 +16,13 @@ struct LiveBuffer {
   std::optional<BufferId> buffer;  // of the program; nullopt: scratch buffers of a Call
 };
 
+/// The memory that is live on a device from a moment on, until the next.
+struct LiveMemory {
+  Picoseconds from;
+  Bytes size;
+  friend bool operator==(const LiveMemory&, const LiveMemory&) = default;
+};
+
 /// When the buffers of each node are live: a scratch buffer from its earliest write to its last use, inputs and outputs always. Buffers on the host are not the
 /// device's. Scratch buffers of a Call count for all of its time, with the most that it needs at once.
 ///   cost    O(task instances) to read; 16 bytes per scratch buffer and node
@@ -30,6 +37,8 @@ class BufferLives final : public TimesReader {
   [[nodiscard]] std::vector<Bytes> peaks() const;
   /// What is live on a device at the first moment of its peak, whose sizes sum to it: buffers in the program's order, then Calls.
   [[nodiscard]] std::vector<LiveBuffer> live_at_peak(DeviceId device) const;
+  /// What is live on a device over time, from 0 on; times increase, and sizes that follow one another differ. The largest is its peak. Empty for a device that idles.
+  [[nodiscard]] std::vector<LiveMemory> over_time(DeviceId device) const;
 
  private:
   struct CallScratch {

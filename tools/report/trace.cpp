@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "sim/analysis/peak_memory.hpp"
 #include "tools/report/device_events.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/trace_counters.hpp"
+#include "tools/report/trace_levels.hpp"
 
 namespace podsim {
 
@@ -80,14 +83,55 @@ TaskText text_of(const Mesh& mesh, const Program& program, const Task& task) {
   return text;
 }
 
+/// A level or operation above the tasks, as it stands in the file.
+struct BarText {
+  std::string name, args;
+};
+
+BarText text_of(const ProgramLevels::Level& level) {
+  BarText text{json_text(level.name), ""};
+  put_arg(text.args, "level", level.kind);
+  if (level.microbatch >= 0) put_arg(text.args, "microbatch", level.microbatch), put_arg(text.args, "stage", level.stage);
+  return text;
+}
+
+BarText text_of(const ProgramLevels& levels, const ProgramLevels::Operation& operation, std::size_t number, CollectiveKind kind) {
+  BarText text{json_text(operation.name), ""};
+  put_arg(text.args, "collective", name_of(kind));
+  put_arg(text.args, "collective_number", number);
+  std::string layer;
+  for (std::uint32_t at = operation.level; at != 0; at = levels.levels[at].parent)
+    if (levels.levels[at].kind == "layer") layer = layer.empty() ? levels.levels[at].name : levels.levels[at].name + ": " + layer;
+  if (!layer.empty()) text.args += R"(,"layer":)" + json_text(layer);
+  put_arg(text.args, "level", "operation");
+  return text;
+}
+
+/// What the events of a program's devices have in common.
+struct ProgramText {
+  explicit ProgramText(const Mesh& mesh, const Program& program) : levels{levels_of(program)} {
+    for (const Task& task : program.tasks) tasks.push_back(text_of(mesh, program, task));
+    for (const ProgramLevels::Level& level : levels.levels) bars.push_back(text_of(level));
+    operations.resize(levels.operations.size());
+    for (const Task& task : program.tasks) {
+      if (!task.origin) continue;
+      const auto number = static_cast<std::size_t>(task.origin->collective);
+      if (operations[number].name.empty()) operations[number] = text_of(levels, levels.operations[number], number, task.origin->kind);
+    }
+  }
+
+  ProgramLevels levels;
+  std::vector<TaskText> tasks;
+  std::vector<BarText> bars;        // by level
+  std::vector<BarText> operations;  // by number of the Collective
+};
+
 class TraceWriter {
  public:
   TraceWriter(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, Sink& sink, bool tell_alike)
-      : model_{model}, timeline_{timeline}, devices_{devices}, sink_{sink}, tell_alike_{tell_alike}, next_thread_{model.schedule->mesh.devices() + 1} {
-    for (const Program& program : model.schedule->programs) {
-      auto& texts = texts_.emplace_back();
-      for (const Task& task : program.tasks) texts.push_back(text_of(model.schedule->mesh, program, task));
-    }
+      : model_{model}, timeline_{timeline}, devices_{devices}, sink_{sink}, tell_alike_{tell_alike}, lives_{model}, next_thread_{model.schedule->mesh.devices() + 1} {
+    for (const Program& program : model.schedule->programs) programs_.emplace_back(model.schedule->mesh, program);
+    if (!devices.empty()) read_times(model, timeline, lives_);
   }
 
   Status run(const TraceMetadata& metadata) {
@@ -123,25 +167,84 @@ class TraceWriter {
     if (tell_alike_)
       event(R"({{"ph":"M","pid":{},"name":"process_labels","args":{{"labels":"{} alike"}}}})", pid, model_.devices_in[model_.node_of[device.index()]]);
     const DeviceEvents all = events_of(model_, timeline_, device);
-    for (std::size_t line = 0; line < all.lines.size(); ++line) {
-      const std::int64_t tid = next_thread_ + static_cast<std::int64_t>(line);
-      event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", pid, tid, json_text(all.lines[line]));
-      event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", pid, tid, line + 1);
-    }
-    if (!all.events.empty()) {
-      const std::uint32_t program = model_.deployment.places[model_.node_of[device.index()]].program;
-      for (const TraceEvent& e : all.events) write(device, e, texts_[program][e.task.index()]);
-    }
+    const std::uint32_t program = model_.deployment.places[model_.node_of[device.index()]].program;
+    if (program == no_device) return;
+    const ProgramText& text = programs_[program];
+    const DeviceLevels levels = levels_of(text.levels, model_.schedule->programs[program], all, timeline_.makespan);
+    first_thread_ = next_thread_;
+    write_bars(pid, "step", levels.steps, text.bars);
+    for (std::size_t line = 0; line < levels.operations.size(); ++line)
+      write_bars(pid, line == 0 ? "operation" : fmt::format("operation {}", line + 1), levels.operations[line], text.operations);
+    for (std::size_t line = 0; line < all.lines.size(); ++line) name_thread(pid, next_thread_ + static_cast<std::int64_t>(line), all.lines[line]);
+    for (const TraceEvent& e : all.events) write(device, e, text.tasks[e.task.index()]);
     next_thread_ += static_cast<std::int64_t>(all.lines.size());
+    write_counters(device, all);
   }
+
+  void name_thread(int pid, std::int64_t tid, const std::string& name) {
+    event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", pid, tid, json_text(name));
+    event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", pid, tid, tid - first_thread_ + 1);
+  }
+
+  void begin_bar(int pid, std::int64_t tid, Picoseconds begin, Picoseconds end) {
+    event(R"({{"ph":"X","pid":{},"tid":{},"ts":)", pid, tid);
+    put_microseconds(out_, begin);
+    out_ += R"(,"dur":)";
+    put_microseconds(out_, end - begin);
+    out_ += R"(,"name":)";
+  }
+
+  /// A line of levels or operations.
+  void write_bars(int pid, const std::string& line, const std::vector<LevelSpan>& spans, const std::vector<BarText>& texts) {
+    name_thread(pid, next_thread_, line);
+    for (const LevelSpan& span : spans) {
+      begin_bar(pid, next_thread_, span.begin, span.end);
+      out_ += texts[span.of].name;
+      out_ += R"(,"args":{)";
+      out_ += std::string_view{texts[span.of].args}.substr(1);
+      out_ += "}}";
+    }
+    ++next_thread_;
+  }
+
+  // ---- counters --------------------------------------------------------------------------------------------------------------------------
+
+  void begin_sample(int pid, Picoseconds at, const std::string& name) {
+    event(R"({{"ph":"C","pid":{},"ts":)", pid);
+    put_microseconds(out_, at);
+    out_ += R"(,"name":)";
+    out_ += name;
+  }
+
+  void write_counters(DeviceId device, const DeviceEvents& all) {
+    constexpr std::int64_t parts = 1'000'000;
+    const int pid = device.value + 1;
+    const TrafficCounters traffic = traffic_of(model_, device, all);
+    for (const auto& [name, samples] : traffic.directions) {
+      const std::string text = json_text(name);
+      for (const DirectionSample& sample : samples) {
+        begin_sample(pid, sample.at, text);
+        fmt::format_to(std::back_inserter(out_), R"(,"args":{{"bytes_in_flight":{},"utilisation":{}.{:06}}}}})", sample.in_flight, sample.used_ppm / parts, sample.used_ppm % parts);
+      }
+    }
+    for (const auto& [name, samples] : traffic.axes) {
+      const std::string text = json_text(name);
+      for (const AxisSample& sample : samples) {
+        begin_sample(pid, sample.at, text);
+        fmt::format_to(std::back_inserter(out_), R"(,"args":{{"bytes_per_second":{}}}}})", sample.rate);
+      }
+    }
+    for (const LiveMemory& live : lives_.over_time(device)) {
+      begin_sample(pid, live.from, R"("memory")");
+      fmt::format_to(std::back_inserter(out_), R"(,"args":{{"bytes":{}}}}})", live.size.count());
+    }
+  }
+
+  // ---- tasks -----------------------------------------------------------------------------------------------------------------------------
 
   void write(DeviceId device, const TraceEvent& e, const TaskText& text) {
     using Kind = TraceEvent::Kind;
-    event(R"({{"ph":"X","pid":{},"tid":{},"ts":)", device.value + 1, next_thread_ + e.line);
-    put_microseconds(out_, e.begin);
-    out_ += R"(,"dur":)";
-    put_microseconds(out_, e.end - e.begin);
-    out_ += R"(,"name":)";
+    begin_bar(device.value + 1, next_thread_ + e.line, e.begin, e.end);
     out_ += text.name;
     out_ += R"(,"args":)";
     const std::size_t args = out_.size();
@@ -177,8 +280,10 @@ class TraceWriter {
   std::span<const DeviceId> devices_;
   Sink& sink_;
   bool tell_alike_;
-  std::vector<std::vector<TaskText>> texts_;  // [program][task]
-  std::int64_t next_thread_;                  // of the device's first line
+  std::vector<ProgramText> programs_;
+  BufferLives lives_;
+  std::int64_t next_thread_;       // of the lines that come next, of a device's tasks the first
+  std::int64_t first_thread_ = 0;  // of the device
   std::string out_;
   bool first_ = true;
 };

@@ -1,11 +1,20 @@
 // The trace of a run: Chrome's trace-event JSON as jax.profiler writes it, for ui.perfetto.dev and chrome://tracing.
 //
 //   process   a device: pid = device + 1, `device 3 (row=0,col=3)`, in the order of devices
-//   thread    a line of the device (device_events.hpp): its core, its dma work, each direction of its communication. Thread ids are unique in the
+//   thread    first, above the tasks, what they belong to (trace_levels.hpp):
+//               step               nested bars: the step, its passes (forward, backward, optimiser), their microbatches, layers and parts of layers. Each
+//                                  lasts from its first task on the core to the last before the core turns to something else
+//               operation          each collective from its first task to its last; those that overlap continue on `operation 2`, ...
+//             then the device's lines (device_events.hpp): its core, its dma work, each direction of its communication. Thread ids are unique in the
 //             file, because Perfetto treats them as the system's, and greater than every pid, because a thread with its process's id is the main
 //             thread.
-//   X         a task's label; ts and dur in microseconds with six decimals: exactly the picoseconds of the timeline (also 0, where jax's
-//             exporter would write 1 ps). Halves of a transfer last from its start to their own end.
+//   X         a task's label, or the name of what tasks belong to; ts and dur in microseconds with six decimals: exactly the picoseconds of the
+//             timeline (also 0, where jax's exporter would write 1 ps). Halves of a transfer last from its start to their own end.
+//   C         a counter of a device where its value changes (trace_counters.hpp), by name:
+//               row + send         what it sends in that direction: bytes_in_flight; utilisation: of the slowest link of each transfer's path, from 0 to 1
+//               row                what it sends along an axis, also in a call (its mean): bytes_per_second. Over time it adds up to the payloads times the links
+//                                  they cross, and over all devices to the run's link_bytes; `channel` is that of sends
+//               memory             bytes of live buffers; the most over all devices is the run's peak memory
 //   s, f      an arrow per transfer between two traced devices: from the start of the sender's half to just before the end of the receiver's,
 //             so that it never points backwards
 //   args      all values are strings, keys are sorted, as in jax's traces; the applicable ones of
@@ -16,6 +25,9 @@
 //               direction          of a Shift: + or -, the direction of travel
 //               flops              of a Matmul: 2mnk
 //               half               `send`, `receive`
+//               layer              of a collective as a whole: what it belongs to, `layer 7: ff1`
+//               level              of what stands above tasks: step, pass, microbatch, recompute, layer, operation
+//               microbatch, stage  of a microbatch and of what is in it
 //               hops, peer         of a half: links between the chips, the other device
 //               op                 `matmul`, a LocalKind's name, `shift`, `send`, `receive`, `core-share` (the core's part of another task)
 //               slice              the number behind the `s` of the label's first word such as `s3` (algorithms name slices and steps so)
@@ -41,7 +53,7 @@ namespace podsim {
 using TraceMetadata = std::vector<std::pair<std::string, std::string>>;  // keys are distinct; written in this order
 
 /// Writes and closes the file. `tell_alike`: a label of each process says how many devices the model simulates as this one. Devices must be increasing, the timeline recorded and complete. Errors: those of the sink.
-///   cost    O(n log n) per device for the n tasks of its program; memory for the events of one device at a time
+///   cost    O(n log n) per device for the n tasks of its program; memory for the events of one device at a time, and for the lives of buffers
 Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink,
                    bool tell_alike = false);
 

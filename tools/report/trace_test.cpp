@@ -23,6 +23,13 @@ using testing::shift;
 using testing::trace_json;
 using testing::Writer;
 
+/// Without the bars above the tasks.
+std::vector<Json> tasks_of(const Json& trace) {
+  std::vector<Json> events = events_of_phase(trace, "X");
+  std::erase_if(events, [](const Json& event) { return !event.at("args").contains("op"); });
+  return events;
+}
+
 /// On a ring of two: everybody cuts (4 ns), passes it on (4 ns), device 0 keeps a copy aside on the dma unit meanwhile (2 ns).
 Schedule cut_and_pass() {
   Writer w({{"x", 2, true}});
@@ -54,33 +61,53 @@ TEST(Trace, Golden) {
   EXPECT_EQ(sink.text, with_quotes(R"({'displayTimeUnit':'ns','metadata':{'highres-ticks':true,'machine':'\'plain\'','makespan_us':'0.008000'},'traceEvents':[
 {'ph':'M','pid':1,'name':'process_name','args':{'name':'device 0 (x=0)'}},
 {'ph':'M','pid':1,'name':'process_sort_index','args':{'sort_index':1}},
-{'ph':'M','pid':1,'tid':3,'name':'thread_name','args':{'name':'compute'}},
+{'ph':'M','pid':1,'tid':3,'name':'thread_name','args':{'name':'step'}},
 {'ph':'M','pid':1,'tid':3,'name':'thread_sort_index','args':{'sort_index':1}},
-{'ph':'M','pid':1,'tid':4,'name':'thread_name','args':{'name':'dma'}},
+{'ph':'X','pid':1,'tid':3,'ts':0.000000,'dur':0.008000,'name':'step','args':{'level':'step'}},
+{'ph':'M','pid':1,'tid':4,'name':'thread_name','args':{'name':'compute'}},
 {'ph':'M','pid':1,'tid':4,'name':'thread_sort_index','args':{'sort_index':2}},
-{'ph':'M','pid':1,'tid':5,'name':'thread_name','args':{'name':'x + send'}},
+{'ph':'M','pid':1,'tid':5,'name':'thread_name','args':{'name':'dma'}},
 {'ph':'M','pid':1,'tid':5,'name':'thread_sort_index','args':{'sort_index':3}},
-{'ph':'M','pid':1,'tid':6,'name':'thread_name','args':{'name':'x + receive'}},
+{'ph':'M','pid':1,'tid':6,'name':'thread_name','args':{'name':'x + send'}},
 {'ph':'M','pid':1,'tid':6,'name':'thread_sort_index','args':{'sort_index':4}},
-{'ph':'X','pid':1,'tid':3,'ts':0.000000,'dur':0.004000,'name':'cut \'A\' s0','args':{'bytes':'16','op':'copy','slice':'0'}},
-{'ph':'X','pid':1,'tid':4,'ts':0.004000,'dur':0.002000,'name':'keep','args':{'bytes':'8','op':'copy'}},
-{'ph':'X','pid':1,'tid':5,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'send','hops':'1','op':'shift','peer':'1','slice':'1'}},
-{'ph':'s','pid':1,'tid':5,'ts':0.004000,'id':3,'cat':'transfer','name':'transfer'},
-{'ph':'X','pid':1,'tid':6,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'receive','hops':'1','op':'shift','peer':'1','slice':'1'}},
-{'ph':'f','bp':'e','pid':1,'tid':6,'ts':0.006000,'id':4,'cat':'transfer','name':'transfer'},
+{'ph':'M','pid':1,'tid':7,'name':'thread_name','args':{'name':'x + receive'}},
+{'ph':'M','pid':1,'tid':7,'name':'thread_sort_index','args':{'sort_index':5}},
+{'ph':'X','pid':1,'tid':4,'ts':0.000000,'dur':0.004000,'name':'cut \'A\' s0','args':{'bytes':'16','op':'copy','slice':'0'}},
+{'ph':'X','pid':1,'tid':5,'ts':0.004000,'dur':0.002000,'name':'keep','args':{'bytes':'8','op':'copy'}},
+{'ph':'X','pid':1,'tid':6,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'send','hops':'1','op':'shift','peer':'1','slice':'1'}},
+{'ph':'s','pid':1,'tid':6,'ts':0.004000,'id':3,'cat':'transfer','name':'transfer'},
+{'ph':'X','pid':1,'tid':7,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'receive','hops':'1','op':'shift','peer':'1','slice':'1'}},
+{'ph':'f','bp':'e','pid':1,'tid':7,'ts':0.006000,'id':4,'cat':'transfer','name':'transfer'},
+{'ph':'C','pid':1,'ts':0.004000,'name':'x + send','args':{'bytes_in_flight':16,'utilisation':1.000000}},
+{'ph':'C','pid':1,'ts':0.008000,'name':'x + send','args':{'bytes_in_flight':0,'utilisation':0.000000}},
+{'ph':'C','pid':1,'ts':0.004000,'name':'x','args':{'bytes_per_second':4000000000}},
+{'ph':'C','pid':1,'ts':0.008000,'name':'x','args':{'bytes_per_second':0}},
+{'ph':'C','pid':1,'ts':0.000000,'name':'memory','args':{'bytes':16}},
+{'ph':'C','pid':1,'ts':0.004000,'name':'memory','args':{'bytes':32}},
+{'ph':'C','pid':1,'ts':0.008000,'name':'memory','args':{'bytes':0}},
 {'ph':'M','pid':2,'name':'process_name','args':{'name':'device 1 (x=1)'}},
 {'ph':'M','pid':2,'name':'process_sort_index','args':{'sort_index':2}},
-{'ph':'M','pid':2,'tid':7,'name':'thread_name','args':{'name':'compute'}},
-{'ph':'M','pid':2,'tid':7,'name':'thread_sort_index','args':{'sort_index':1}},
-{'ph':'M','pid':2,'tid':8,'name':'thread_name','args':{'name':'x + send'}},
-{'ph':'M','pid':2,'tid':8,'name':'thread_sort_index','args':{'sort_index':2}},
-{'ph':'M','pid':2,'tid':9,'name':'thread_name','args':{'name':'x + receive'}},
-{'ph':'M','pid':2,'tid':9,'name':'thread_sort_index','args':{'sort_index':3}},
-{'ph':'X','pid':2,'tid':7,'ts':0.000000,'dur':0.004000,'name':'cut \'A\' s0','args':{'bytes':'16','op':'copy','slice':'0'}},
-{'ph':'X','pid':2,'tid':8,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'send','hops':'1','op':'shift','peer':'0','slice':'1'}},
-{'ph':'s','pid':2,'tid':8,'ts':0.004000,'id':4,'cat':'transfer','name':'transfer'},
-{'ph':'X','pid':2,'tid':9,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'receive','hops':'1','op':'shift','peer':'0','slice':'1'}},
-{'ph':'f','bp':'e','pid':2,'tid':9,'ts':0.006000,'id':3,'cat':'transfer','name':'transfer'}
+{'ph':'M','pid':2,'tid':8,'name':'thread_name','args':{'name':'step'}},
+{'ph':'M','pid':2,'tid':8,'name':'thread_sort_index','args':{'sort_index':1}},
+{'ph':'X','pid':2,'tid':8,'ts':0.000000,'dur':0.008000,'name':'step','args':{'level':'step'}},
+{'ph':'M','pid':2,'tid':9,'name':'thread_name','args':{'name':'compute'}},
+{'ph':'M','pid':2,'tid':9,'name':'thread_sort_index','args':{'sort_index':2}},
+{'ph':'M','pid':2,'tid':10,'name':'thread_name','args':{'name':'x + send'}},
+{'ph':'M','pid':2,'tid':10,'name':'thread_sort_index','args':{'sort_index':3}},
+{'ph':'M','pid':2,'tid':11,'name':'thread_name','args':{'name':'x + receive'}},
+{'ph':'M','pid':2,'tid':11,'name':'thread_sort_index','args':{'sort_index':4}},
+{'ph':'X','pid':2,'tid':9,'ts':0.000000,'dur':0.004000,'name':'cut \'A\' s0','args':{'bytes':'16','op':'copy','slice':'0'}},
+{'ph':'X','pid':2,'tid':10,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'send','hops':'1','op':'shift','peer':'0','slice':'1'}},
+{'ph':'s','pid':2,'tid':10,'ts':0.004000,'id':4,'cat':'transfer','name':'transfer'},
+{'ph':'X','pid':2,'tid':11,'ts':0.004000,'dur':0.004000,'name':'pass s1','args':{'axis':'x','bytes':'16','direction':'+','half':'receive','hops':'1','op':'shift','peer':'0','slice':'1'}},
+{'ph':'f','bp':'e','pid':2,'tid':11,'ts':0.006000,'id':3,'cat':'transfer','name':'transfer'},
+{'ph':'C','pid':2,'ts':0.004000,'name':'x + send','args':{'bytes_in_flight':16,'utilisation':1.000000}},
+{'ph':'C','pid':2,'ts':0.008000,'name':'x + send','args':{'bytes_in_flight':0,'utilisation':0.000000}},
+{'ph':'C','pid':2,'ts':0.004000,'name':'x','args':{'bytes_per_second':4000000000}},
+{'ph':'C','pid':2,'ts':0.008000,'name':'x','args':{'bytes_per_second':0}},
+{'ph':'C','pid':2,'ts':0.000000,'name':'memory','args':{'bytes':16}},
+{'ph':'C','pid':2,'ts':0.004000,'name':'memory','args':{'bytes':32}},
+{'ph':'C','pid':2,'ts':0.008000,'name':'memory','args':{'bytes':0}}
 ]}
 )"));
 }
@@ -115,7 +142,7 @@ TEST(Trace, EveryArgumentIsAStringAndKeysAreSorted) {
 TEST(Trace, AMatmulTellsItsFlops) {
   Writer w({{"x", 1, true}});
   w.add("matmul", testing::product(w.scratch("a", {3, 7}), w.scratch("b", {7, 5}), w.scratch("c", {3, 5}), 3, 5, 7));
-  const auto events = events_of_phase(trace_json(line_of(1), w.schedule), "X");
+  const auto events = tasks_of(trace_json(line_of(1), w.schedule));
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].at("args").dump(), R"({"flops":"210","op":"matmul"})");
 }
@@ -135,9 +162,9 @@ TEST(Trace, HalvesOfAChannelNameTheirPeersAndMeet) {
     const Json& name = event.at("args").value("name", Json{});
     if (!name.is_null()) names.push_back(name);
   }
-  EXPECT_THAT(names, ElementsAre("device 0 (x=0)", "channel send", "device 1 (x=1)", "device 2 (x=2)", "device 3 (x=3)", "compute",
+  EXPECT_THAT(names, ElementsAre("device 0 (x=0)", "step", "channel send", "device 1 (x=1)", "device 2 (x=2)", "device 3 (x=3)", "step", "compute",
                                  "channel receive"));
-  const auto halves = events_of_phase(trace, "X");
+  const auto halves = tasks_of(trace);
   ASSERT_EQ(halves.size(), 3u);
   EXPECT_EQ(halves[0].at("args").dump(), R"({"bytes":"8","channel":"5","half":"send","hops":"3","op":"send","peer":"3"})");
   EXPECT_EQ(halves[2].at("args").dump(), R"({"bytes":"8","channel":"5","half":"receive","hops":"3","op":"receive","peer":"0"})");
@@ -167,7 +194,7 @@ TEST(Trace, ArrowsGoToDevicesOfTheTraceOnly) {
   EXPECT_EQ(events_of_phase(some, "s").size(), 2u);
   EXPECT_EQ(events_of_phase(some, "f").size(), 2u);
   const Json one = Json::parse(testing::trace_text(*model, {DeviceId{2}}));
-  EXPECT_EQ(events_of_phase(one, "X").size(), 2u);
+  EXPECT_EQ(tasks_of(one).size(), 2u);
   EXPECT_THAT(events_of_phase(one, "s"), IsEmpty());
 }
 
