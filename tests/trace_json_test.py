@@ -29,6 +29,7 @@ RUNS = {
 
 
 LEVELS = ["step", "pass", "microbatch", "recompute", "layer"]
+BESIDE = ["simulated operations", "measured operations"]
 Bar = collections.namedtuple("Bar", "begin end name args")
 
 
@@ -44,7 +45,7 @@ def integral(samples, key):
     return float(sum(value[key] * (end - begin) for (begin, value), (end, _) in zip(samples, samples[1:]))) * 1e-12
 
 
-class Traces(unittest.TestCase):
+class TraceCase(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -94,9 +95,12 @@ class Traces(unittest.TestCase):
         for line, bars in lines.items():
             if names[line] == "step":
                 self.check_steps(bars, makespan)
+            elif names[line] in BESIDE:
+                self.check_nested(bars)
             else:
                 self.check_apart(bars)
-            self.assertLessEqual(max(bar.end for bar in bars), makespan)
+            if names[line] != BESIDE[1]:
+                self.assertLessEqual(max(bar.end for bar in bars), makespan)
         for number, ends in arrows.items():
             self.assertEqual(set(ends), {"s", "f"}, f"arrow {number}")
             self.assertLessEqual(ends["s"][1], ends["f"][1], "arrows never point backwards")
@@ -121,6 +125,17 @@ class Traces(unittest.TestCase):
             self.assertGreaterEqual(bar.begin, free, f"{bar.name}: sorted, and no overlap on a line")
             self.assertGreaterEqual(bar.end, bar.begin)
             free = bar.end
+
+    def check_nested(self, bars):
+        inside, last = [], 0
+        for bar in bars:
+            self.assertGreaterEqual(bar.begin, last, "sorted")
+            last = bar.begin
+            while inside and inside[-1].end <= bar.begin:
+                inside.pop()
+            if inside:
+                self.assertLessEqual(bar.end, inside[-1].end, f"{bar.name} ends within {inside[-1].name}")
+            inside.append(bar)
 
     def check_steps(self, bars, makespan):
         """Levels nest, outer ones first; the step is the run."""
@@ -217,6 +232,8 @@ class Traces(unittest.TestCase):
             if name != "memory":
                 self.assertEqual(set(samples[-1][1].values()), {0}, "nothing is under way in the end")
 
+
+class Traces(TraceCase):
     def test_every_run_follows_the_rules(self):
         for name, words in RUNS.items():
             with self.subTest(name):
@@ -286,6 +303,196 @@ class Traces(unittest.TestCase):
         for names in calls.values():
             self.assertGreaterEqual(len(names), 16)
             self.assertEqual(len(names), len(set(names)))
+
+
+class SideBySide(TraceCase):
+    """`--with PROFILE`."""
+
+    def setUp(self):
+        super().setUp()
+        self.block = [*RUNS["a block"], "--trace-devices", "0,5"]
+
+    def own_profile(self, words):
+        path = f"{self.folder}/own.xplane.pb"
+        subprocess.run([PODSIM, "run", *words, "--trace-devices", "all", "--trace", path], stdout=subprocess.DEVNULL, timeout=60, check=True)
+        return path
+
+    def beside(self, words, profile, *more):
+        trace, run = self.trace_of([*words, "--with", profile, *more])
+        lines, arrows, _, names = self.check(trace, run)
+        sides = collections.defaultdict(dict)
+        for line, bars in lines.items():
+            if names[line] in BESIDE:
+                sides[line[0]][names[line]] = bars
+        for pid, both in sides.items():
+            self.assertEqual(list(both), BESIDE, "next to each other")
+        matches = [ends for ends in arrows.values() if {names[line] for line, _ in ends.values()} == set(BESIDE)]
+        return trace, run, sides, matches
+
+    def refused(self, profile, message, *more, trace="t.json"):
+        if os.path.exists(f"{self.folder}/{trace}"):
+            os.remove(f"{self.folder}/{trace}")
+        command = [PODSIM, "run", *self.block, "--trace", f"{self.folder}/{trace}", *(["--with", profile] if profile else []), *more]
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        self.assertEqual((run.returncode, run.stdout), (2, ""))
+        self.assertIn(message, run.stderr)
+        self.assertFalse(os.path.exists(f"{self.folder}/{trace}"))
+
+    def test_our_own_profile_matches_in_full_and_is_late_nowhere(self):
+        for name in ("a block", "a block on GPUs", "a pipeline"):
+            with self.subTest(name):
+                profile = self.own_profile(RUNS[name])
+                _, _, sides, matches = self.beside([*RUNS[name], "--trace-devices", "0,5,9,15"], profile)
+                self.assertEqual(sorted(sides), [1, 6, 10, 16])
+                for both in sides.values():
+                    simulated, measured = both.values()
+                    self.assertEqual(sorted(bar[:2] for bar in simulated), sorted(bar[:2] for bar in measured))
+                    for bar in measured:
+                        self.assertEqual((bar.args["pace"], bar.args.get("late_ps", "0")), ("as predicted", "0"), bar)
+                self.assertGreater(len(matches), 100)
+
+    @staticmethod
+    def words_of(both):
+        """What the simulation calls each operation of our own profile, by its number: all-gather-start.13 is "ff1: gather W"."""
+        simulated, measured = (sorted(bar for bar in bars if bar.end > bar.begin) for bars in both.values())
+        return {theirs.name.split(".")[-1]: re.sub(" (start|update|done)$", "", ours.name) for ours, theirs in zip(simulated, measured, strict=True)}
+
+    def profile_of(self, both, steps, path="p.trace.json"):
+        """A trace of these operations as a TPU would leave it, in each step with some of them slower."""
+        words, events, now = self.words_of(both), [], decimal.Decimal("1000.5")
+        for slower in steps:
+            begin, before = now, 0
+            for bar in both[BESIDE[1]]:
+                word = words.get(bar.name.split(".")[-1])
+                if not word:  # takes no time anywhere
+                    continue
+                now += decimal.Decimal(max(bar.begin - before, 0)) / PS
+                before = max(bar.end, before)
+                length = max(decimal.Decimal(bar.end - bar.begin) / PS * slower.get(word, 1), decimal.Decimal("0.000001"))  # as jax's exporter
+                category = {"matmul": "convolution fusion", "elementwise": "loop fusion", "copy": "data formatting", "attention": "custom-call"}.get(bar.args["category"], bar.args["category"])
+                args = {"hlo_category": category, "tf_op": f"jit(step)/{word.replace(': ', '/')}:"}
+                events.append({"ph": "X", "pid": 7, "tid": 3, "ts": now, "dur": length, "name": bar.name, "args": args})
+                now += length
+            events.append({"ph": "X", "pid": 7, "tid": 2, "ts": begin, "dur": now - begin, "name": "jit_step(1)", "args": {}})
+        names = [("process_name", {"pid": 7}, "/device:TPU:0"), ("thread_name", {"pid": 7, "tid": 3}, "XLA Ops"), ("thread_name", {"pid": 7, "tid": 2}, "XLA Modules")]
+        named = [{"ph": "M", **where, "name": name, "args": {"name": value}} for name, where, value in names]
+        with open(f"{self.folder}/{path}", "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": [*named, *events, {}]}, file, default=float)
+        return f"{self.folder}/{path}"
+
+    def diff(self, profile, run, *more):
+        with open(f"{self.folder}/run.json", "w", encoding="utf-8") as file:
+            json.dump(run, file)
+        done = subprocess.run([PODSIM, "diff", "--measured", profile, f"{self.folder}/run.json", "--format", "json", *more], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+        return json.loads(done.stdout)
+
+    def test_three_slow_gathers_are_late_by_what_diff_says(self):
+        _, run, sides, _ = self.beside(self.block, self.own_profile(RUNS["a block"]))
+        both = sides[1]
+        words = self.words_of(both)
+        of = lambda bar: words.get(bar.name.split(".")[-1])
+        waits = sorted((bar for bar in both[BESIDE[1]] if bar.args["category"] == "all-gather"), key=lambda bar: bar.begin - bar.end)
+        slow = list(dict.fromkeys(of(bar) for bar in waits))[:3]
+        thrice, tenfold = {word: 3 for word in slow}, {word: 10 for word in words.values()}
+        _, _, sides, _ = self.beside(self.block, self.profile_of(both, [{}, tenfold, thrice]))
+        self.assertEqual(list(sides), [1])
+        measured = sides[1][BESIDE[1]]
+        self.assertEqual(measured[0].begin, 0, "aligned at the step's start")
+        late, paces = collections.Counter(), collections.defaultdict(set)
+        for bar in measured:
+            late[of(bar)] += int(bar.args.get("late_ps", 0))
+            paces[of(bar)].add(bar.args["pace"])
+        self.assertEqual({word for word, found in paces.items() if "late" in found}, set(slow), "the median step is the third")
+        self.assertEqual(set().union(*paces.values()), {"late", "as predicted"})
+        gap = self.diff(self.profile_of(both, [thrice], "one.trace.json"), run, "--steps", "1")
+        rows = {row["name"]: row["gap_s"] for row in gap["ops"]}
+        self.assertGreater(sum(rows[word] for word in slow), 1e-4)
+        self.assertAlmostEqual(sum(late[word] for word in slow) * 1e-12, sum(rows[word] for word in slow), delta=1e-9)
+        self.assertAlmostEqual(sum(late.values()) * 1e-12, gap["gap_s"], delta=1e-8)
+
+    def test_the_example_of_diff_is_late_by_what_diff_says(self):
+        layer = ["--machine", "tpu_v4", "--slice", "4x4x4", "--mesh", "row=16,col=4", "--gemm", "m=131072,n=49152,k=12288", "--algorithm", "meshslice", "--slice-count", "4"]
+        _, run = self.trace_of([*layer, "--per", "device"])
+        busiest = max(run["per_device"], key=lambda device: (device["compute_s"], -device["device"]))["device"]  # diff compares it with any device
+        with open(f"{os.path.dirname(os.path.abspath(__file__))}/../validation/diff/example.trace.json", encoding="utf-8") as file:
+            example = file.read().replace("/device:TPU:0", f"/device:TPU:{busiest}")
+        profile = f"{self.folder}/example.trace.json"
+        with open(profile, "w", encoding="utf-8") as file:
+            file.write(example)
+        trace, run, sides, matches = self.beside([*layer, "--trace-devices", f"{busiest}"], profile)
+        self.assertEqual(list(sides), [busiest + 1])
+        late = collections.Counter()
+        for bar in sides[busiest + 1][BESIDE[1]]:
+            if "late_ps" in bar.args:
+                late[bar.name] += int(bar.args["late_ps"])
+        rows = self.diff(profile, run)["ops"]
+        self.assertEqual(set(late), {name for row in rows for name in row["measured"]})
+        for row in rows:
+            self.assertAlmostEqual(sum(late[name] for name in row["measured"]) * 1e-12, row["gap_s"], delta=1e-11, msg=row["name"])
+        colours = collections.defaultdict(set)
+        for event in trace["traceEvents"]:
+            if "late_ps" in event.get("args", {}):
+                colours[event["name"]].add(event.get("cname"))
+        self.assertEqual(colours["all-gather.4"], {"terrible"})
+        self.assertTrue(matches)
+
+    def test_a_step_can_be_chosen(self):
+        _, _, sides, _ = self.beside(self.block, self.own_profile(RUNS["a block"]))
+        profile = self.profile_of(sides[1], [{}, {}, dict.fromkeys(self.words_of(sides[1]).values(), 2)])
+        lengths = [self.beside(self.block, profile, "--with-step", str(step))[2][1][BESIDE[1]][-1].end for step in (1, 2, 3)]
+        self.assertGreater(lengths[2], 1.9 * lengths[1])
+        self.assertAlmostEqual(lengths[0], lengths[1], delta=1000)
+        self.refused(profile, "expected a step from 1 to 3, found 4", "--with-step", "4")
+
+    def test_folded_and_unfolded_the_same_bytes(self):
+        profile = self.own_profile(RUNS["a block"])
+        traces = [self.beside(self.block, profile, *more)[0] for more in ([], ["--fold", "off"], ["--threads", "3"])]
+        self.assertEqual(traces[0], traces[1])
+        self.assertEqual(traces[0], traces[2])
+
+    def test_what_has_no_timeline_is_refused(self):
+        table = f"{self.folder}/hlo_stats.csv"
+        with open(table, "w", encoding="utf-8") as file:
+            file.write("Rank,Program id,HLO op category,HLO op name\n1,1,fusion,fusion.1\n")
+        self.refused(table, "a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one")
+        self.refused(f"{self.folder}/nccl.txt", "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found")
+        self.refused(f"{self.folder}/none.xplane.pb", "none.xplane.pb: ")
+        self.refused(None, "--with-step: expected --with PROFILE beside it, found none", "--with-step", "1")
+        profile = self.own_profile(RUNS["a block"])
+        self.refused(profile, "--with: expected --trace FILE.json or FILE.json.gz beside it", trace="t.xplane.pb")
+        elsewhere = self.profile_of(self.beside(self.block, profile)[2][1], [{}])
+        with open(elsewhere, encoding="utf-8") as file:
+            text = file.read().replace("/device:TPU:0", "/device:TPU:9")
+        with open(elsewhere, "w", encoding="utf-8") as file:
+            file.write(text)
+        self.refused(elsewhere, "expected a measured device among the devices 0,5 of the trace, found /device:TPU:9")
+
+    def test_hostile_profiles_are_escaped_or_refused(self):
+        long, script = "n" * 1_000_000, '</script>"\\<b>\x00\ud83d\ude00'
+        event = {"ph": "X", "pid": 1, "tid": 3, "ts": 0, "dur": 5.0, "args": {"hlo_category": script}}
+        head = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:TPU:0"}}, {"ph": "M", "pid": 1, "tid": 3, "name": "thread_name", "args": {"name": "XLA Ops"}}]
+
+        def profile(events, cut=None):
+            path = f"{self.folder}/hostile.trace.json"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(json.dumps({"traceEvents": [*head, *events]})[:cut])
+            return path
+
+        overlapping = [{**event, "name": f"op.{i}", "ts": i * 1e-3, "dur": 7.0 - (i % 3)} for i in range(1000)]
+        huge = [{**event, "name": "a.1", "ts": -1e12}, {**event, "name": "b.1", "ts": 1e12, "dur": 1e12}, {**event, "name": "c.1", "ts": 0, "dur": 1e300}]
+        for events in ([{**event, "name": script}], [{**event, "name": long, "ts": 10.0 * i} for i in range(100)], overlapping, huge):
+            trace, _, sides, _ = self.beside(self.block, profile(events))
+            self.assertIn(1, sides)
+            self.assertLess(len(json.dumps(trace, default=float)), 3_000_000)
+        self.refused(profile([{**event, "name": "x"}], cut=-20), "hostile.trace.json:1:")
+        self.refused(profile([{**event, "name": "x", "ts": "now"}]), "hostile.trace.json:1:")
+        self.refused(profile([]), "no operation on a line")
+        own = self.own_profile(RUNS["a block"])
+        with open(own, "rb") as file:
+            whole = file.read()
+        with open(own, "wb") as file:
+            file.write(whole[: len(whole) // 2])
+        self.refused(own, "own.xplane.pb: ")
 
 
 if __name__ == "__main__":

@@ -151,7 +151,8 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (!other_order) return other_order.error();
   if (*other_order) details->orders = both_orders(*problem, run->row.result.makespan_s, **other_order);
   line.end();
-  if (*trace && !(*trace)->note.empty() && !options.flag("quiet")) fmt::print(console.err, "podsim: note: {}\n", (*trace)->note);
+  if (*trace && !options.flag("quiet"))
+    for (const std::string& note : (*trace)->notes) fmt::print(console.err, "podsim: note: {}\n", note);
   const auto answer = std::make_shared<RunAnswer>(RunAnswer{*std::move(run), *std::move(details)});
   if (console.caller != nullptr) {
     console.caller->run = answer;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 #include <system_error>
@@ -116,7 +117,10 @@ OptionGroup trace_options() {
   return {{"trace", output_file("FILE|DIR"),
        "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and\npodsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
           {"trace-devices", word("N[-M][,...]|all|representatives"),
-       "which devices are in the trace, as 0,3,8-11; representatives: one\nof each class of a folded run, with how many are alike; left out:\nall, or of more than 16 the first 16"}};
+       "which devices are in the trace, as 0,3,8-11; representatives: one\nof each class of a folded run, with how many are alike; left out:\nall, or of more than 16 the first 16"},
+          {"with", input_file("PROFILE"),
+       "put a measured step into --trace FILE.json, beside the simulated\noperations of each device and joined to them as podsim diff matches\nthem: *.xplane.pb, *.trace.json[.gz]"},
+          {"with-step", word("N"), "which step of --with, from 1; left out: the median by time"}};
 }
 
 Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count, const SourceLocation& where) {
@@ -143,10 +147,43 @@ std::string to_text(const std::vector<DeviceId>& increasing) {
   return text;
 }
 
+namespace {
+
+/// --with, --with-step
+Expected<ProfiledStep> measured_step(const Options& options, const System& system, TraceRequest& request) {
+  const std::string& path = options.text("with");
+  if (request.form != TraceRequest::Form::json) return Diagnostic{option("with"), "expected --trace FILE.json or FILE.json.gz beside it, found " + quoted(options.text("trace"))};
+  const auto form = profile_form(path);
+  if (!form) return Diagnostic{option("with"), "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found " + quoted(path)};
+  std::optional<int> number;
+  if (options.has("with-step")) {
+    const auto asked = options.integer("with-step", 1, std::numeric_limits<int>::max());
+    if (!asked) return asked.error();
+    number = static_cast<int>(*asked);
+  }
+  auto step = profile_step(*form, path, {}, number);
+  if (!step) return step.error();
+  std::vector<DeviceId> beside;
+  for (const ProfiledDeviceStep& measured : step->devices)
+    if (const auto device = device_of(measured); device && device->value < system.mesh.devices() && (request.representatives || std::ranges::binary_search(request.devices, *device)))
+      beside.push_back(*device);
+  if (beside.empty())
+    return Diagnostic{{path}, fmt::format("expected a measured device among the devices {} of the trace, found {}{}", request.representatives ? "" : to_text(request.devices),
+                                          step->devices.front().device, step->devices.size() > 1 ? fmt::format(" and {} more", step->devices.size() - 1) : "")};
+  std::ranges::sort(beside);
+  request.notes.push_back(fmt::format("step {} of {} of {} is beside device{} {}", step->number, step->steps, path, beside.size() > 1 ? "s" : "", to_text(beside)));
+  request.notes.insert(request.notes.end(), step->notes.begin(), step->notes.end());
+  return step;
+}
+
+}  // namespace
+
 Expected<std::optional<TraceRequest>> trace_request(const Options& options, const System& system) {
   const int devices = system.mesh.devices();
+  if (options.has("with-step") && !options.has("with")) return Diagnostic{option("with-step"), "expected --with PROFILE beside it, found none"};
   if (!options.has("trace")) {
-    if (options.has("trace-devices")) return Diagnostic{option("trace-devices"), "expected --trace FILE beside it, found none"};
+    for (const char* name : {"trace-devices", "with"})
+      if (options.has(name)) return Diagnostic{option(name), "expected --trace FILE beside it, found none"};
     return std::optional<TraceRequest>{};
   }
   const std::string& path = options.text("trace");
@@ -164,7 +201,12 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
   } else {
     request.devices = first_devices(std::min(devices, shown_unasked));
     if (devices > shown_unasked)
-      request.note = fmt::format("the trace has devices {} of {}; --trace-devices chooses others", to_text(request.devices), devices);
+      request.notes.push_back(fmt::format("the trace has devices {} of {}; --trace-devices chooses others", to_text(request.devices), devices));
+  }
+  if (options.has("with")) {
+    auto step = measured_step(options, system, request);
+    if (!step) return step.error();
+    request.measured = *std::move(step);
   }
   std::string file = path;
   if (request.form == TraceRequest::Form::folder) {
@@ -196,7 +238,7 @@ Status write_trace(TraceRequest& request, const Run& run) {
   }
   const Result& result = run.row.result;
   const Mesh& mesh = run.lowered->mesh;
-  const TraceMetadata metadata{
+  TraceMetadata metadata{
       {"podsim_version", PODSIM_VERSION},
       {"machine", result.machine},
       {"slice", result.slice},
@@ -206,7 +248,13 @@ Status write_trace(TraceRequest& request, const Run& run) {
       {"makespan_us", microseconds(run.timeline.makespan)},
       {"devices", fmt::format("{} of {}", to_text(request.devices), mesh.devices())},
   };
-  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, request.representatives);
+  TraceExtras extras{request.representatives};
+  if (request.measured) {
+    metadata.emplace_back("measured_step", fmt::format("{} of {}", request.measured->number, request.measured->steps));
+    extras.measured = &*request.measured;
+    extras.layers = run.row.problem.blocks;
+  }
+  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, extras);
 }
 
 }  // namespace podsim

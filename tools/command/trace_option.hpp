@@ -9,10 +9,11 @@
 #include "tools/command/options.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "tools/report/sink.hpp"
+#include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
 
-/// --trace --trace-devices
+/// --trace --trace-devices --with --with-step
 OptionGroup trace_options();
 
 /// Folders for files that may not come to be: those that were not there are removed again, unless they are kept or hold something by then.
@@ -40,12 +41,13 @@ struct TraceRequest {
   NewFolders folders{};           // destroyed last, when no part file is in them
   std::unique_ptr<Sink> sink;
   std::string path;               // of the file; of a folder that of the run in it: DIR/plugins/profile/podsim
-  std::string note;               // for standard error, empty: nothing to say
+  std::optional<ProfiledStep> measured{};  // beside the simulated lines of a json
+  std::vector<std::string> notes{};        // for standard error
 };
 
 /// Of a system. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is
-/// asked for. A folder is one that is there, or a name that ends in a slash or has no dot in its last part. Errors: a file name that ends in neither
-/// .json, .json.gz nor .xplane.pb, devices that are none, --trace-devices without --trace, a file that cannot be written.
+/// asked for. The profile of --with is read, so that what is wrong with it is told before anything is simulated. A folder is one that is there, or a name that ends in a slash or has no dot in its last part. Errors: a file name that ends in neither
+/// .json, .json.gz nor .xplane.pb, devices that are none, --trace-devices without --trace, a profile without a timeline or without such a step or device, --with beside another form than JSON, a file that cannot be written.
 Expected<std::optional<TraceRequest>> trace_request(const Options& options, const System& system);
 
 /// Writes the file, or into the folder DIR/plugins/profile/podsim a file of each host of the slice that drives one of the devices, host-<n>.xplane.pb. They

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <optional>
 
-#include "sim/analysis/operations.hpp"
 #include "tools/report/json.hpp"
 
 namespace podsim {
@@ -161,13 +160,15 @@ Json operations_json(const Run& run) {
   return operations;
 }
 
-StepTimes step_of(const Run& run) {
-  StepTimes step{to_seconds(run.metrics.makespan), {}};
-  for (const OperationMetrics& o : operations_of(run))
+StepTimes step_of(const std::vector<OperationMetrics>& operations, Picoseconds makespan) {
+  StepTimes step{to_seconds(makespan), {}};
+  for (const OperationMetrics& o : operations)
     step.operations.push_back({o.name, std::string{o.category}, static_cast<double>(o.count), to_seconds(o.busy + o.exposed),
                                to_seconds(o.overlapped), o.flops, o.bytes, o.devices});
   return step;
 }
+
+StepTimes step_of(const Run& run) { return step_of(operations_of(run), run.metrics.makespan); }
 
 Expected<PredictedStep> read_run_step(std::string_view text, const std::string& file) {
   const simdjson::padded_string padded{text};

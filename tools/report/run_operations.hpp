@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "sim/analysis/operations.hpp"
 #include "sim/base/expected.hpp"
 #include "tools/report/json.hpp"
 #include "workloads/scenario/simulate.hpp"
@@ -23,6 +25,8 @@ Json operations_json(const Run& run);
 
 /// The run as one step. The time of an operation is the time in which the core is busy with it or waits only for it.
 StepTimes step_of(const Run& run);
+/// The same of any device's operations.
+StepTimes step_of(const std::vector<OperationMetrics>& operations, Picoseconds makespan);
 
 inline constexpr std::int64_t most_layers = 1 << 20;
 

@@ -8,6 +8,7 @@
 #include "sim/analysis/peak_memory.hpp"
 #include "tools/report/device_events.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/side_by_side.hpp"
 #include "tools/report/trace_counters.hpp"
 #include "tools/report/trace_levels.hpp"
 
@@ -16,6 +17,9 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t buffered = 1U << 18;  // bytes between writes
+constexpr std::size_t longest_name = 256;   // of a profile's
+constexpr std::string_view unmatched_colour = "grey";
+constexpr Picoseconds within_the_bar{2000};  // where an arrow ends: Perfetto rounds bars to nanoseconds
 
 void put_microseconds(std::string& out, Picoseconds time) {
   constexpr std::int64_t picoseconds_per_microsecond = 1'000'000;
@@ -128,10 +132,13 @@ struct ProgramText {
 
 class TraceWriter {
  public:
-  TraceWriter(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, Sink& sink, bool tell_alike)
-      : model_{model}, timeline_{timeline}, devices_{devices}, sink_{sink}, tell_alike_{tell_alike}, lives_{model}, next_thread_{model.schedule->mesh.devices() + 1} {
+  TraceWriter(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, Sink& sink, const TraceExtras& extras)
+      : model_{model}, timeline_{timeline}, devices_{devices}, sink_{sink}, extras_{extras}, lives_{model}, next_thread_{model.schedule->mesh.devices() + 1} {
     for (const Program& program : model.schedule->programs) programs_.emplace_back(model.schedule->mesh, program);
     if (!devices.empty()) read_times(model, timeline, lives_);
+    std::int64_t tasks = 1;
+    for (const Program& program : model.schedule->programs) tasks += static_cast<std::int64_t>(program.tasks.size());
+    next_match_ = tasks * model.schedule->mesh.devices() + 1;  // behind the numbers of all transfers
   }
 
   Status run(const TraceMetadata& metadata) {
@@ -164,7 +171,7 @@ class TraceWriter {
     event(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", pid,
           json_text(fmt::format("device {} ({})", device.value, model_.schedule->mesh.name(device))));
     event(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", pid, pid);
-    if (tell_alike_)
+    if (extras_.tell_alike)
       event(R"({{"ph":"M","pid":{},"name":"process_labels","args":{{"labels":"{} alike"}}}})", pid, model_.devices_in[model_.node_of[device.index()]]);
     const DeviceEvents all = events_of(model_, timeline_, device);
     const std::uint32_t program = model_.deployment.places[model_.node_of[device.index()]].program;
@@ -172,6 +179,7 @@ class TraceWriter {
     const ProgramText& text = programs_[program];
     const DeviceLevels levels = levels_of(text.levels, model_.schedule->programs[program], all, timeline_.makespan);
     first_thread_ = next_thread_;
+    write_measured(device);
     write_bars(pid, "step", levels.steps, text.bars);
     for (std::size_t line = 0; line < levels.operations.size(); ++line)
       write_bars(pid, line == 0 ? "operation" : fmt::format("operation {}", line + 1), levels.operations[line], text.operations);
@@ -205,6 +213,53 @@ class TraceWriter {
       out_ += "}}";
     }
     ++next_thread_;
+  }
+
+  // ---- beside a measured step -------------------------------------------------------------------------------------------------------------
+
+  void write_measured(DeviceId device) {
+    if (extras_.measured == nullptr) return;
+    const auto& all = extras_.measured->devices;
+    const auto found = std::ranges::find_if(all, [&](const ProfiledDeviceStep& step) { return device_of(step) == device; });
+    if (found == all.end()) return;
+    const SideBySide both = beside(model_, timeline_, device, *found, extras_.measured->names, extras_.layers);
+    const int pid = device.value + 1;
+    std::vector<std::string> names;
+    for (const std::string& name : both.names) names.push_back(json_text(std::string_view{name}.substr(0, longest_name)));
+    name_thread(pid, next_thread_, "simulated operations");
+    for (const ComparedEvent& e : both.simulated) write_compared(pid, next_thread_, e, names, e.matched ? "" : unmatched_colour);
+    name_thread(pid, next_thread_ + 1, "measured operations");
+    for (const ComparedEvent& e : both.measured) write_measured(pid, e, names);
+    for (const auto& [simulated, measured] : both.pairs) write_match(pid, both.simulated[simulated], both.measured[measured]);
+    next_thread_ += 2;
+  }
+
+  void write_compared(int pid, std::int64_t tid, const ComparedEvent& e, const std::vector<std::string>& names, std::string_view colour) {
+    begin_bar(pid, tid, e.begin, e.end);
+    out_ += names[e.name];
+    if (!colour.empty()) fmt::format_to(std::back_inserter(out_), R"(,"cname":"{}")", colour);
+    out_ += R"(,"args":{"category":)";
+    out_ += names[e.category];
+    if (e.late) put_arg(out_, "late_ps", e.late->count());
+    if (tid == next_thread_) out_ += "}}";
+  }
+
+  void write_measured(int pid, const ComparedEvent& e, const std::vector<std::string>& names) {
+    write_compared(pid, next_thread_ + 1, e, names, !e.matched ? unmatched_colour : e.pace == Pace::late ? "terrible" : e.pace == Pace::early ? "good" : "");
+    put_arg(out_, "pace", e.matched ? name_of(e.pace) : "unmatched");
+    out_ += "}}";
+  }
+
+  /// From the earlier one.
+  void write_match(int pid, const ComparedEvent& simulated, const ComparedEvent& measured) {
+    const bool forth = simulated.begin <= measured.begin;
+    const ComparedEvent& to = forth ? measured : simulated;
+    event(R"({{"ph":"s","pid":{},"tid":{},"ts":)", pid, next_thread_ + (forth ? 0 : 1));
+    put_microseconds(out_, forth ? simulated.begin : measured.begin);
+    fmt::format_to(std::back_inserter(out_), R"(,"id":{},"cat":"matched","name":"matched"}})", next_match_);
+    event(R"({{"ph":"f","bp":"e","pid":{},"tid":{},"ts":)", pid, next_thread_ + (forth ? 1 : 0));
+    put_microseconds(out_, to.begin + std::min(within_the_bar, (to.end - to.begin) / 2));
+    fmt::format_to(std::back_inserter(out_), R"(,"id":{},"cat":"matched","name":"matched"}})", next_match_++);
   }
 
   // ---- counters --------------------------------------------------------------------------------------------------------------------------
@@ -267,9 +322,8 @@ class TraceWriter {
 
   /// Perfetto orders events by time and wants the start of an arrow before its end, within bars that it has rounded to nanoseconds.
   void write_arrow(DeviceId device, const TraceEvent& e) {
-    constexpr Picoseconds before_the_end{2000};
     const bool sends = e.kind == TraceEvent::Kind::send;
-    const Picoseconds at = sends ? e.begin : e.end - std::min(before_the_end, (e.end - e.begin) / 2);
+    const Picoseconds at = sends ? e.begin : e.end - std::min(within_the_bar, (e.end - e.begin) / 2);
     event(R"({{"ph":"{}",{}"pid":{},"tid":{},"ts":)", sends ? 's' : 'f', sends ? "" : R"("bp":"e",)", device.value + 1, next_thread_ + e.line);
     put_microseconds(out_, at);
     fmt::format_to(std::back_inserter(out_), R"(,"id":{},"cat":"transfer","name":"transfer"}})", e.flow);
@@ -279,11 +333,12 @@ class TraceWriter {
   const Timeline& timeline_;
   std::span<const DeviceId> devices_;
   Sink& sink_;
-  bool tell_alike_;
+  const TraceExtras& extras_;
   std::vector<ProgramText> programs_;
   BufferLives lives_;
   std::int64_t next_thread_;       // of the lines that come next, of a device's tasks the first
   std::int64_t first_thread_ = 0;  // of the device
+  std::int64_t next_match_ = 1;    // number of an arrow
   std::string out_;
   bool first_ = true;
 };
@@ -291,8 +346,14 @@ class TraceWriter {
 }  // namespace
 
 Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink,
-                   bool tell_alike) {
-  return TraceWriter{model, timeline, devices, sink, tell_alike}.run(metadata);
+                   const TraceExtras& extras) {
+  return TraceWriter{model, timeline, devices, sink, extras}.run(metadata);
+}
+
+std::optional<DeviceId> device_of(const ProfiledDeviceStep& measured) {
+  const auto tpu = tpu_named(measured.device), number = tpu ? tpu : gpu_named(measured.device);
+  if (!number) return std::nullopt;
+  return DeviceId{*number};
 }
 
 std::string microseconds(Picoseconds time) {

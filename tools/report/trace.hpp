@@ -1,7 +1,9 @@
 // The trace of a run: Chrome's trace-event JSON as jax.profiler writes it, for ui.perfetto.dev and chrome://tracing.
 //
 //   process   a device: pid = device + 1, `device 3 (row=0,col=3)`, in the order of devices
-//   thread    first, above the tasks, what they belong to (trace_levels.hpp):
+//   thread    if a step was measured on the device, beside one another (side_by_side.hpp):
+//               simulated operations, measured operations    what the core is busy with or waits for, nested; from the step's beginning on both
+//             above the tasks what they belong to (trace_levels.hpp):
 //               step               nested bars: the step, its passes (forward, backward, optimiser), their microbatches, layers and parts of layers. Each
 //                                  lasts from its first task on the core to the last before the core turns to something else
 //               operation          each collective from its first task to its last; those that overlap continue on `operation 2`, ...
@@ -17,18 +19,23 @@
 //               memory             bytes of live buffers; the most over all devices is the run's peak memory
 //   s, f      an arrow per transfer between two traced devices: from the start of the sender's half to just before the end of the receiver's,
 //             so that it never points backwards
+//             Also, of category `matched`, from each simulated operation to its measured counterpart, or back if that begins earlier
+//   cname     of measured operations that were matched: terrible if late, good if early; grey without a counterpart, on both sides
 //   args      all values are strings, keys are sorted, as in jax's traces; the applicable ones of
 //               axis               of a Shift, of a Collective's other tasks its axis: `row`, `row/2:4` for a factor
 //               bytes              of a transfer its payload, of a Local what it writes
+//               category           of an operation beside a measured step
 //               channel            of a Send or Recv
 //               collective         `all-gather`, and collective_number: which one of the program, from 0
 //               direction          of a Shift: + or -, the direction of travel
 //               flops              of a Matmul: 2mnk
 //               half               `send`, `receive`
+//               late_ps            of a measured operation, where it begins: how much longer it takes than predicted
 //               layer              of a collective as a whole: what it belongs to, `layer 7: ff1`
 //               level              of what stands above tasks: step, pass, microbatch, recompute, layer, operation
 //               microbatch, stage  of a microbatch and of what is in it
 //               hops, peer         of a half: links between the chips, the other device
+//               pace               of a measured operation: `late`, `early`, `as predicted`, `unmatched`
 //               op                 `matmul`, a LocalKind's name, `shift`, `send`, `receive`, `core-share` (the core's part of another task)
 //               slice              the number behind the `s` of the label's first word such as `s3` (algorithms name slices and steps so)
 //   labels    of a process, if asked for: `16 alike`, the devices that a folded run simulated as this one
@@ -47,15 +54,26 @@
 #include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
 #include "tools/report/sink.hpp"
+#include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
 
 using TraceMetadata = std::vector<std::pair<std::string, std::string>>;  // keys are distinct; written in this order
 
-/// Writes and closes the file. `tell_alike`: a label of each process says how many devices the model simulates as this one. Devices must be increasing, the timeline recorded and complete. Errors: those of the sink.
+/// What a trace has beside the run's own lines.
+struct TraceExtras {
+  bool tell_alike = false;                // a label of each process says how many devices the model simulates as this one
+  const ProfiledStep* measured = nullptr;  // beside the simulated operations of the devices with its numbers, aligned at the step's beginning
+  std::int64_t layers = 1;                // blocks in the measured step
+};
+
+/// The device that a profile's is: that of its number.
+std::optional<DeviceId> device_of(const ProfiledDeviceStep& measured);
+
+/// Writes and closes the file. Devices must be increasing, the timeline recorded and complete. Errors: those of the sink.
 ///   cost    O(n log n) per device for the n tasks of its program; memory for the events of one device at a time, and for the lives of buffers
 Status write_trace(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, const TraceMetadata& metadata, Sink& sink,
-                   bool tell_alike = false);
+                   const TraceExtras& extras = {});
 
 /// Microseconds as exact decimal text: "12.000345". Not negative.
 std::string microseconds(Picoseconds time);

@@ -46,6 +46,21 @@ std::optional<double> apart(double a, double b) {
   return ratio;
 }
 
+/// "ff1/gather W" of "ff1: gather W".
+std::string path_of(std::string name) {
+  for (std::size_t at = name.find(": "); at != std::string::npos; at = name.find(": ", at)) name.replace(at, 2, "/");
+  return name;
+}
+
+/// "ff1/gather W" of "jit(step)/ff1/gather W:"; empty: it is not of a compiled function.
+std::string path_in(std::string_view provenance) {
+  const std::size_t slash = provenance.find(")/");
+  if (!provenance.starts_with("jit(") || slash == std::string_view::npos) return {};
+  provenance.remove_prefix(slash + 2);
+  if (provenance.ends_with(':')) provenance.remove_suffix(1);
+  return std::string{provenance};
+}
+
 class Matching {
  public:
   Matching(const std::vector<StepOperation>& predicted, const std::vector<StepOperation>& measured)
@@ -53,6 +68,7 @@ class Matching {
 
   void run(StepDiff& diff) {
     by_name();
+    by_provenance();
     by_size_of_one();
     by_size_of_all();
     by_being_the_only_one();
@@ -60,6 +76,7 @@ class Matching {
       DiffRow row{predicted_[ps.front()].name, predicted_[ps.front()].category, {}, {}};
       for (const std::size_t p : ps) add(row.predicted, predicted_[p]);
       for (const std::size_t m : ms) add(row.measured, measured_[m]);
+      row.predicted.of = ps, row.measured.of = ms;
       diff.operations.push_back(std::move(row));
     }
     for (std::size_t p = 0; p < predicted_.size(); ++p)
@@ -100,6 +117,27 @@ class Matching {
       }
       const std::size_t group = groups[found->first] = new_group(p);
       for (const std::size_t m : found->second) join(m, group);
+    }
+  }
+
+  /// "jit(step)/ff1/gather W:" is "ff1: gather W", and so is "jit(step)/ff1/gather W/again:".
+  void by_provenance() {
+    std::map<std::pair<std::string_view, std::string>, std::vector<std::size_t>> paths;  // predicted ones that are left
+    for (std::size_t p = 0; p < predicted_.size(); ++p)
+      if (!group_of_predicted_[p]) paths[{predicted_[p].category, path_of(predicted_[p].name)}].push_back(p);
+    std::map<std::size_t, std::size_t> groups;  // by the first predicted one
+    for (std::size_t m = 0; m < measured_.size(); ++m) {
+      if (group_of_measured_[m]) continue;
+      const std::string path = path_in(measured_[m].provenance);
+      auto found = paths.find({measured_[m].category, path});
+      if (found == paths.end()) found = paths.find({measured_[m].category, path.substr(0, path.rfind('/'))});
+      if (path.empty() || found == paths.end()) continue;
+      const auto [group, is_new] = groups.try_emplace(found->second.front(), groups_.size());
+      if (is_new) {
+        groups_.push_back({found->second, {}});
+        for (const std::size_t p : found->second) group_of_predicted_[p] = group->second;
+      }
+      join(m, group->second);
     }
   }
 
@@ -267,11 +305,19 @@ StepTimes repeated(StepTimes block, std::int64_t layers) {
 
 }  // namespace
 
+Pace pace_of(Seconds predicted, Seconds measured, Seconds step) {
+  const Seconds gap = measured - predicted;
+  if (magnitude(gap) <= std::max(same_size * predicted.count(), no_gap * step.count())) return Pace::as_predicted;
+  return gap > Seconds{} ? Pace::late : Pace::early;
+}
+
+std::string_view name_of(Pace pace) { return pace == Pace::late ? "late" : pace == Pace::early ? "early" : "as predicted"; }
+
 StepTimes step_of(const ProfiledOperations& profile) {
   const auto steps = static_cast<double>(profile.steps);
   StepTimes step{profile.time / steps, {}};
   for (const ProfiledOperation& o : profile.operations)
-    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group});
+    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group, o.provenance});
   return step;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/quantity.hpp"
@@ -20,6 +21,7 @@ struct StepOperation {
   Flops flops;      // of one occurrence of a product; 0: not stated
   Bytes bytes;      // of one occurrence of a collective: input per device; 0: not stated
   int devices = 0;  // that take part in it; 0: not stated
+  std::string provenance{};  // of a measured one: where in the program it comes from, "jit(step)/ff1/gather W:"; empty: not stated
 };
 
 struct StepTimes {
@@ -32,6 +34,7 @@ StepTimes step_of(const ProfiledOperations& profile);
 /// Operations of one side that form a group.
 struct DiffSide {
   std::vector<std::string> names;  // in the order of their list
+  std::vector<std::size_t> of;     // of an operation: their positions in the list
   double count = 0;
   Seconds time, beside;
 };
@@ -57,12 +60,18 @@ struct StepDiff {
   std::string sentence;
 };
 
+/// How a time compares with its prediction. As predicted: within 1 %, or within a millionth of the step.
+enum class Pace { as_predicted, late, early };
+Pace pace_of(Seconds predicted, Seconds measured, Seconds step);
+std::string_view name_of(Pace pace);  // "as predicted", "late", "early"
+
 /// `predicted` is one block; the step has `layers` equal blocks in sequence.
 /// Operations are counterparts if they have the same category and
 ///   1. the same name, or else
-///   2. equal FLOPs or bytes per occurrence, within 1 %, and no different numbers of devices; several on one side are summed, or else
-///   3. equal FLOPs or bytes over the whole step (a product in slices against one in a single piece), or else
-///   4. each is the only unmatched one of the category on its side, and one of them states no size.
+///   2. the predicted name stands in the provenance of the measured one, "jit(step)/ff1/gather W:" for "ff1: gather W", or one level above its end, or else
+///   3. equal FLOPs or bytes per occurrence, within 1 %, and no different numbers of devices; several on one side are summed, or else
+///   4. equal FLOPs or bytes over the whole step (a product in slices against one in a single piece), or else
+///   5. each is the only unmatched one of the category on its side, and one of them states no size.
 ///   cost    O((p + m)^2) at worst
 StepDiff diff_steps(const StepTimes& predicted, const StepTimes& measured, std::int64_t layers = 1);
 

@@ -119,6 +119,35 @@ TEST(DiffSteps, ACollectiveOfOtherDevicesIsAnotherOne) {
   EXPECT_EQ(diff.unmatched[0].operation.name, "all-gather.2");
 }
 
+TEST(DiffSteps, ProvenanceNamesTheOperationOrOneLevelBelowIt) {
+  const auto from = [](StepOperation operation, const std::string& provenance) {
+    operation.provenance = provenance;
+    return operation;
+  };
+  const StepTimes predicted{ms(30), {gather_operation("ff1: gather W", 3, 1 << 20, 8), gather_operation("ff2: gather W", 4, 1 << 20, 8), other_operation("norm1: norm", "elementwise", 1),
+                                     other_operation("norm2: norm", "elementwise", 2), other_operation("step: layer", "call", 5)}};
+  const StepTimes measured{ms(30), {from(gather_operation("all-gather.7", 8, 1 << 20, 8), "jit(step)/ff2/gather W:"), from(gather_operation("all-gather.8", 6, 1 << 20, 8), "jit(step)/ff1/gather W:"),
+                                    from(other_operation("fusion.1", "elementwise", 3), "jit(step)/norm2/norm"), from(other_operation("fusion.2", "elementwise", 1), "jit(step)/norm1/norm:"),
+                                    from(other_operation("call.3", "call", 2), "jit(step)/step/layer/fwd_0__0 layer 3:"), from(other_operation("call.4", "call", 2), "jit(step)/step/layer/fwd_0__1 layer 3:"),
+                                    from(other_operation("fusion.9", "copy", 1), "jit(step)/norm1/norm:"), from(other_operation("fusion.10", "elementwise", 1), "pmap(step)/norm1/norm:")}};
+  const StepDiff diff = diff_steps(predicted, measured);
+  EXPECT_THAT(row_named(diff.operations, "ff1: gather W").measured.names, ElementsAre("all-gather.8"));
+  EXPECT_THAT(row_named(diff.operations, "ff2: gather W").measured.of, ElementsAre(0));
+  EXPECT_THAT(row_named(diff.operations, "norm1: norm").measured.names, ElementsAre("fusion.2"));
+  EXPECT_THAT(row_named(diff.operations, "norm2: norm").measured.names, ElementsAre("fusion.1"));
+  EXPECT_THAT(row_named(diff.operations, "step: layer").measured.names, ElementsAre("call.3", "call.4"));
+  EXPECT_THAT(row_named(diff.operations, "step: layer").predicted.of, ElementsAre(4));
+  EXPECT_EQ(diff.unmatched.size(), 2U) << "of another category, and of what is no jit";
+}
+
+TEST(DiffSteps, PaceHasAMarginOfOnePercentAndOfAMillionthOfTheStep) {
+  EXPECT_EQ(pace_of(ms(1), ms(1.009), ms(10)), Pace::as_predicted);
+  EXPECT_EQ(pace_of(ms(1), ms(1.011), ms(10)), Pace::late);
+  EXPECT_EQ(pace_of(ms(1), ms(0.989), ms(10)), Pace::early);
+  EXPECT_EQ(pace_of(ms(0), ms(9e-6), ms(10)), Pace::as_predicted);
+  EXPECT_EQ(pace_of(ms(0), ms(11e-6), ms(10)), Pace::late);
+}
+
 TEST(DiffSteps, SlicesMeetOnePieceAndASoleOperationWithoutASizeItsLike) {
   const StepTimes predicted{
       ms(30), {matmul_operation("ff1", 8, 1e11, 8), other_operation("attention", "attention", 3), other_operation("norm", "elementwise", 1), other_operation("gelu", "elementwise", 1)}};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -22,13 +23,19 @@ constexpr int most_steps = 1 << 24;
 
 double seconds_of(double picoseconds) { return picoseconds * 1e-12; }
 
+Diagnostic no_operations(const ReadProfile& profile, const std::string& file) {
+  return {{file},
+          "no operation on a line " + quoted(operations_line) + " of a TPU, of which there are " + std::to_string(profile.devices.size()) +
+              (profile.notes.empty() ? "" : "; " + profile.notes.front())};
+}
+
 }  // namespace
 
 /// Of each operation over the devices, in picoseconds, which doubles hold exactly for hours.
 struct OperationTimes::Sums {
-  std::vector<double> occurrences, self;
-  std::vector<double> beside;
-  std::vector<std::uint32_t> starts;  // per operation: of a done or update its start, else itself
+  explicit Sums(std::size_t operations) : occurrences(operations), self(operations), beside(operations) {}
+  std::vector<double> occurrences, self, beside;
+  std::vector<std::uint32_t> starts;  // per operation: of a done or update its start, else itself; on the device that was added last
   double time = 0;
   std::size_t devices = 0;
 };
@@ -42,12 +49,36 @@ void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
     known = by_text_.try_emplace(std::string{key}, static_cast<std::uint32_t>(ops_.size())).first;
     if (known->second == ops_.size())
       ops_.push_back({hlo && event.name == event.text ? hlo->name : std::string{event.name}, hlo ? std::string{event.text} : std::string{},
-                      std::string{event.category}, event.flops});
+                      std::string{event.category}, std::string{event.provenance}, event.flops});
   }
   lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second});
 }
 
-void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Event>* steps, Sums& sums) const {
+const std::vector<OperationTimes::Event>* OperationTimes::events_on(const ReadProfile::Device& device, std::string_view name) const {
+  const auto line = device.lines.find(std::string{name});
+  const auto events = line == device.lines.end() ? lines_.end() : lines_.find(line->second);
+  return events == lines_.end() ? nullptr : &events->second;
+}
+
+/// Of each done or update its start on the same device; of other operations themselves. Other devices may run other programs, with the same names.
+std::vector<std::uint32_t> OperationTimes::starts_on(const std::vector<Event>& events) const {
+  std::vector<std::uint32_t> starts;
+  std::vector<bool> occurs(ops_.size(), false);
+  for (const Event& event : events) occurs[event.op] = true;
+  std::unordered_map<std::string_view, std::uint32_t> by_name;
+  for (std::uint32_t op = 0; op < ops_.size(); ++op)
+    if (occurs[op]) by_name.try_emplace(ops_[op].name, op);
+  for (std::uint32_t op = 0; op < ops_.size(); ++op) {
+    starts.push_back(op);
+    if (!occurs[op]) continue;
+    if (!is_done(ops_[op].name) && !is_update(ops_[op].name)) continue;
+    if (const auto start = by_name.find(start_of_done(ops_[op].name, ops_[op].text)); start != by_name.end()) starts.back() = start->second;
+  }
+  return starts;
+}
+
+/// Sorts events by time, those that contain others first, and subtracts from each those directly in it.
+std::vector<double> OperationTimes::sort_and_take_self(std::vector<Event>& events) {
   std::ranges::sort(events, [](const Event& a, const Event& b) {
     return std::pair{a.begin_ps, -a.span_ps} < std::pair{b.begin_ps, -b.span_ps} ||
            (std::pair{a.begin_ps, -a.span_ps} == std::pair{b.begin_ps, -b.span_ps} && a.op < b.op);
@@ -55,7 +86,6 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
   std::vector<double> self;
   std::vector<std::size_t> open;
   const auto end_of = [&events](std::size_t e) { return events[e].begin_ps + events[e].span_ps; };
-  std::int64_t last = 0;
   for (std::size_t e = 0; e < events.size(); ++e) {
     // An event that goes on beyond another one is not in it, even if clocks make it seem to begin there.
     while (!open.empty() && (end_of(open.back()) <= events[e].begin_ps || end_of(open.back()) < end_of(e))) open.pop_back();
@@ -63,8 +93,17 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
     if (!open.empty()) self[open.back()] -= duration;
     self.push_back(duration);
     open.push_back(e);
-    last = std::max(last, end_of(e));
   }
+  for (double& each : self) each = std::max(each, 0.0);
+  return self;
+}
+
+void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Event>* steps, Sums& sums) const {
+  const std::vector<double> self = sort_and_take_self(events);
+  sums.starts = starts_on(events);
+  const auto end_of = [&events](std::size_t e) { return events[e].begin_ps + events[e].span_ps; };
+  std::int64_t last = 0;
+  for (std::size_t e = 0; e < events.size(); ++e) last = std::max(last, end_of(e));
   double busy = 0;
   std::map<std::uint32_t, std::vector<std::size_t>> starts, dones;  // events by operation
   std::map<std::uint32_t, double> between;                          // time of updates, which is not beside
@@ -72,7 +111,6 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
   for (std::uint32_t op = 0; op < ops_.size(); ++op)
     if (sums.starts[op] != op) has_end[sums.starts[op]] = true;
   for (std::size_t e = 0; e < events.size(); ++e) {
-    self[e] = std::max(self[e], 0.0);
     busy += self[e];
     const std::uint32_t op = events[e].op, whole = sums.starts[op];
     sums.self[whole] += self[e];
@@ -104,11 +142,6 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
 }
 
 void OperationTimes::count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const {
-  const auto events_on = [this](const ReadProfile::Device& device, std::string_view name) -> const std::vector<Event>* {
-    const auto line = device.lines.find(std::string{name});
-    const auto events = line == device.lines.end() ? lines_.end() : lines_.find(line->second);
-    return events == lines_.end() ? nullptr : &events->second;
-  };
   const auto say = [&found](int steps, const std::string& why) {
     found.steps = steps;
     found.notes.push_back(counted(static_cast<std::size_t>(steps), "step") + why);
@@ -142,33 +175,10 @@ void OperationTimes::note_bare_fusions(const Sums& sums, ProfiledOperations& fou
                           ": counted as elementwise, which may be wrong");
 }
 
-Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options) {
-  Sums sums;
-  std::unordered_map<std::string_view, std::uint32_t> by_name;
-  for (std::uint32_t op = 0; op < ops_.size(); ++op) by_name.try_emplace(ops_[op].name, op);
-  for (std::uint32_t op = 0; op < ops_.size(); ++op) {
-    sums.starts.push_back(op);
-    if (!is_done(ops_[op].name) && !is_update(ops_[op].name)) continue;
-    if (const auto start = by_name.find(start_of_done(ops_[op].name, ops_[op].text)); start != by_name.end()) sums.starts.back() = start->second;
-  }
-  for (auto* column : {&sums.occurrences, &sums.self, &sums.beside}) column->resize(ops_.size());
-  const auto busiest = std::ranges::find_if(profile.devices, &ReadProfile::Device::busiest);
-  for (const ReadProfile::Device& device : profile.devices) {
-    if (busiest != profile.devices.end() && &device != &*busiest) continue;
-    const auto line = device.lines.find(std::string{operations_line});
-    if (line == device.lines.end()) continue;
-    const auto named = device.lines.find(std::string{steps_line});
-    const auto steps = named == device.lines.end() ? lines_.end() : lines_.find(named->second);
-    if (const auto events = lines_.find(line->second); events != lines_.end())
-      add_device(events->second, steps == lines_.end() ? nullptr : &steps->second, sums);
-  }
-  if (sums.devices == 0)
-    return Diagnostic{{file},
-                      "no operation on a line " + quoted(operations_line) + " of a TPU, of which there are " +
-                          std::to_string(profile.devices.size()) + (profile.notes.empty() ? "" : "; " + profile.notes.front())};
+/// The operations that occur; returns the position of each one's in `found`.
+std::vector<std::uint32_t> OperationTimes::add_operations(const Sums& sums, const ProfileOptions& options, ProfiledOperations& found) const {
   const auto devices = static_cast<double>(sums.devices);
-  ProfiledOperations found;
-  found.time = Seconds{seconds_of(sums.time) / devices};
+  std::vector<std::uint32_t> positions(ops_.size(), 0);
   for (std::uint32_t op = 0; op < ops_.size(); ++op) {
     if (!(sums.occurrences[op] > 0 || sums.self[op] > 0)) continue;
     const Op& from = ops_[op];
@@ -176,11 +186,30 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
     hlo.name = from.name;
     if (hlo.opcode.empty()) hlo.opcode = from.name.substr(0, from.name.find('.'));
     ProfiledOperation operation = described_operation(std::move(hlo), from.text, from.category, from.flops, options.cores);
+    operation.provenance = from.provenance;
     operation.occurrences = sums.occurrences[op] / devices;
     operation.self = Seconds{seconds_of(sums.self[op]) / devices};
     operation.beside = Seconds{seconds_of(sums.beside[op]) / devices};
+    positions[op] = static_cast<std::uint32_t>(found.operations.size());
     found.operations.push_back(std::move(operation));
   }
+  return positions;
+}
+
+Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options) {
+  Sums sums{ops_.size()};
+  const auto busiest = std::ranges::find_if(profile.devices, &ReadProfile::Device::busiest);
+  for (const ReadProfile::Device& device : profile.devices) {
+    if (busiest != profile.devices.end() && &device != &*busiest) continue;
+    const auto line = device.lines.find(std::string{operations_line});
+    if (line == device.lines.end()) continue;
+    if (const auto events = lines_.find(line->second); events != lines_.end()) add_device(events->second, events_on(device, steps_line), sums);
+  }
+  if (sums.devices == 0) return no_operations(profile, file);
+  const auto devices = static_cast<double>(sums.devices);
+  ProfiledOperations found;
+  found.time = Seconds{seconds_of(sums.time) / devices};
+  add_operations(sums, options, found);
   note_bare_fusions(sums, found);
   count_steps(profile, options, found);
   found.notes.push_back(busiest != profile.devices.end()
@@ -188,6 +217,91 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
                             : "measured times are means over " + counted(sums.devices, "device") + "; a collective contains waiting for the slowest");
   found.notes.insert(found.notes.end(), profile.notes.begin(), profile.notes.end());
   return found;
+}
+
+// ---- One step ---------------------------------------------------------------------------------------------------------------------------
+
+/// The steps of a device by time; none: nothing tells them apart.
+std::vector<OperationTimes::Event> OperationTimes::steps_on(const ReadProfile::Device& device) const {
+  std::vector<Event> steps;
+  if (const auto* named = events_on(device, steps_line)) {
+    steps = *named;
+  } else if (const auto* modules = events_on(device, modules_line)) {
+    std::map<std::uint32_t, double> sums;
+    for (const Event& event : *modules) sums[event.op] += static_cast<double>(event.duration_ps);
+    const auto longest = std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second; });
+    std::ranges::copy_if(*modules, std::back_inserter(steps), [&](const Event& event) { return event.op == longest->first; });
+  }
+  std::ranges::sort(steps, {}, [](const Event& step) { return std::pair{step.begin_ps, step.span_ps}; });
+  return steps;
+}
+
+/// `events`: of the step; `window`: the step, null if nothing tells it apart.
+ProfiledDeviceStep OperationTimes::step_of(const ReadProfile::Device& device, std::vector<Event> events, const Event* window, const ProfileOptions& options) const {
+  Sums sums{ops_.size()};
+  std::vector<Event> steps;
+  if (window != nullptr && events_on(device, steps_line) != nullptr) steps.push_back(*window);
+  add_device(events, steps.empty() ? nullptr : &steps, sums);
+  ProfiledDeviceStep result{device.name, device.busiest, {}, {}};
+  result.step.time = Seconds{seconds_of(sums.time)};
+  const std::vector<std::uint32_t> positions = add_operations(sums, options, result.step);
+  const std::vector<double> self = sort_and_take_self(events);
+  const std::int64_t origin = window == nullptr ? events.front().begin_ps : window->begin_ps;
+  std::vector<std::uint32_t> begun(ops_.size(), 0), done(ops_.size(), 0);
+  for (std::size_t e = 0; e < events.size(); ++e) {
+    const std::uint32_t op = events[e].op, whole = sums.starts[op];
+    if (!(sums.occurrences[whole] > 0 || sums.self[whole] > 0)) continue;  // an end without time of what began before
+    const std::uint32_t occurrence = op == whole ? begun[op]++ : is_done(ops_[op].name) ? done[whole]++ : done[whole];
+    const std::int64_t begin = events[e].begin_ps - origin;
+    result.events.push_back({begin, begin + events[e].span_ps, std::llround(self[e]), op, positions[whole], occurrence});
+  }
+  return result;
+}
+
+Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, std::optional<int> number) {
+  ProfiledStep result;
+  std::vector<const ReadProfile::Device*> devices;
+  for (const ReadProfile::Device& device : profile.devices)
+    if (events_on(device, operations_line) != nullptr) devices.push_back(&device);
+  if (devices.empty()) return no_operations(profile, file);
+  const auto busiest = std::ranges::find_if(devices, [](const auto* device) { return device->busiest; });
+  const ReadProfile::Device& told = busiest == devices.end() ? *devices.front() : **busiest;
+  const std::vector<Event> steps = steps_on(told);
+  result.steps = std::max(1, static_cast<int>(steps.size()));
+  if (number && (*number < 1 || *number > result.steps)) return Diagnostic{{file}, fmt::format("expected a step from 1 to {}, found {}", result.steps, *number)};
+  if (steps.empty()) result.notes.emplace_back("the profile has neither Steps nor XLA Modules: all of it is taken as one step");
+  if (number) {
+    result.number = *number;
+  } else if (!steps.empty()) {
+    std::vector<int> by_time;
+    for (int s = 0; s < result.steps; ++s) by_time.push_back(s);
+    std::ranges::stable_sort(by_time, {}, [&](int s) { return steps[static_cast<std::size_t>(s)].span_ps; });
+    result.number = by_time[(by_time.size() - 1) / 2] + 1;
+  }
+  for (const Op& op : ops_) result.names.push_back(op.name);
+  std::size_t without = 0;
+  for (const ReadProfile::Device* device : devices) {
+    const std::vector<Event>& all = *events_on(*device, operations_line);
+    const std::vector<Event> own = steps_on(*device);
+    std::vector<Event> within;
+    const auto chosen = static_cast<std::size_t>(result.number) - 1;
+    if (steps.empty()) {
+      within = all;
+    } else if (chosen < own.size()) {
+      const std::int64_t begin = own[chosen].begin_ps, end = begin + own[chosen].span_ps;
+      const bool goes_on = chosen + 1 < own.size() && own[chosen + 1].begin_ps <= end;  // what takes no time and stands at the end belongs to the next step
+      std::ranges::copy_if(all, std::back_inserter(within), [&](const Event& event) { return event.begin_ps >= begin && (event.begin_ps < end || (event.begin_ps == end && !goes_on)); });
+    }
+    if (within.empty()) {
+      ++without;
+      continue;
+    }
+    result.devices.push_back(step_of(*device, std::move(within), steps.empty() ? nullptr : &own[chosen], options));
+  }
+  if (result.devices.empty()) return Diagnostic{{file}, fmt::format("no operation in step {} of {}", result.number, result.steps)};
+  if (without > 0) result.notes.push_back(fmt::format("{} without an operation in step {}", counted(without, "device"), result.number));
+  result.notes.insert(result.notes.end(), profile.notes.begin(), profile.notes.end());
+  return result;
 }
 
 ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores) {
@@ -215,6 +329,13 @@ CountedSteps steps_by_occurrences(const std::vector<ProfiledOperation>& operatio
 
 namespace {
 
+/// Errors: another format than xplane and trace-json.
+Expected<ReadProfile> read_timeline(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file, OperationTimes& times) {
+  if (format == "xplane") return read_xplane(std::move(bytes), file, times);
+  if (format == "trace-json") return read_trace_json(std::move(bytes), file, times);
+  return Diagnostic{{}, quoted(format) + " is no form of profiles; there are xplane, trace-json, hlo-stats"};
+}
+
 Expected<ProfiledOperations> read_operations(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file,
                                              const ProfileOptions& options) {
   if (format == "hlo-stats") {
@@ -222,12 +343,19 @@ Expected<ProfiledOperations> read_operations(std::string_view format, std::uniqu
     if (!text) return text.error();
     return operations_of_hlo_stats(*text, file, options);
   }
-  if (format != "xplane" && format != "trace-json")
-    return Diagnostic{{}, quoted(format) + " is no form of profiles; there are xplane, trace-json, hlo-stats"};
   OperationTimes times;
-  const auto profile = format == "xplane" ? read_xplane(std::move(bytes), file, times) : read_trace_json(std::move(bytes), file, times);
+  const auto profile = read_timeline(format, std::move(bytes), file, times);
   if (!profile) return profile.error();
   return times.finish(*profile, file, options);
+}
+
+Expected<ProfiledStep> read_step(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file, const ProfileOptions& options, std::optional<int> number) {
+  if (format == "hlo-stats")
+    return Diagnostic{{file}, "a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one"};
+  OperationTimes times;
+  const auto profile = read_timeline(format, std::move(bytes), file, times);
+  if (!profile) return profile.error();
+  return times.step(*profile, file, options, number);
 }
 
 }  // namespace
@@ -248,6 +376,17 @@ Expected<ProfiledOperations> profile_operations(std::string_view format, const s
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
                                                    const ProfileOptions& options) {
   return read_operations(format, source_of(bytes, file), file, options);
+}
+
+Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options, std::optional<int> number) {
+  auto source = source_of_file(path);
+  if (!source) return source.error();
+  return read_step(format, *std::move(source), path, options, number);
+}
+
+Expected<ProfiledStep> profile_step_in(std::string_view format, std::string_view bytes, const std::string& file, const ProfileOptions& options,
+                                       std::optional<int> number) {
+  return read_step(format, source_of(bytes, file), file, options, number);
 }
 
 }  // namespace podsim

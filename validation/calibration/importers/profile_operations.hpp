@@ -21,6 +21,7 @@ struct ProfiledOperation {
   Flops flops;             // of one occurrence on all cores of a device; 0: not stated
   Bytes bytes;             // of a collective: input of one occurrence per device; 0: not stated
   int group = 0;           // devices that take part in it; 0: not stated
+  std::string provenance{};  // where in the program it comes from, tf_op: "jit(step)/ff1/gather W:"; empty: not stated
 };
 
 struct ProfiledOperations {
@@ -28,6 +29,28 @@ struct ProfiledOperations {
   Seconds time;                               // from the first operation or step to the last on one device, the mean; forms without it: the sum
   int steps = 1;                              // within `time`
   std::vector<std::string> notes;             // how the steps were counted, and what was left out
+};
+
+/// A step of a profile on one device, in time.
+struct ProfiledDeviceStep {
+  struct Event {
+    std::int64_t begin_ps = 0, end_ps = 0;  // from the beginning of the step
+    std::int64_t self_ps = 0;               // as the device reports it, without the events nested in it
+    std::uint32_t name = 0;                 // position in ProfiledStep::names
+    std::uint32_t operation = 0;            // in `step`
+    std::uint32_t occurrence = 0;           // of the operation, from 0: a start, its updates and its done have the same
+  };
+  std::string device;         // "/device:TPU:3"
+  bool busiest = false;       // the one that a simulation's figures are of
+  ProfiledOperations step;    // of this step only
+  std::vector<Event> events;  // by begin, those that contain others first. Their own times sum to those of the operations
+};
+
+struct ProfiledStep {
+  int number = 1, steps = 1;  // counted from 1 in the order of time
+  std::vector<std::string> names;
+  std::vector<ProfiledDeviceStep> devices;  // in the order of the profile
+  std::vector<std::string> notes;
 };
 
 struct ProfileOptions {
@@ -49,17 +72,29 @@ class OperationTimes final : public ProfileSink {
   ///   cost    O(n log n) for n events
   Expected<ProfiledOperations> finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options);
 
+  /// One step of the profile: an event of the line `Steps` of each device, else a run of the module with the most time, else the whole profile, which a note says.
+  /// `number`: which; left out: the median by time, of an even number the shorter one, on the device that the profile names as the busiest, else on the first.
+  /// Errors: no operation on any device; no such step.
+  ///   cost    O(n log n) for n events, and O(operations) per device
+  Expected<ProfiledStep> step(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, std::optional<int> number);
+
  private:
   struct Event {
     std::int64_t begin_ps, duration_ps, span_ps;
     std::uint32_t op;
   };
   struct Op {
-    std::string name, text, category;
+    std::string name, text, category, provenance;
     Flops flops;
   };
   struct Sums;
+  [[nodiscard]] const std::vector<Event>* events_on(const ReadProfile::Device& device, std::string_view line) const;
+  [[nodiscard]] std::vector<std::uint32_t> starts_on(const std::vector<Event>& events) const;
+  [[nodiscard]] std::vector<Event> steps_on(const ReadProfile::Device& device) const;
+  [[nodiscard]] static std::vector<double> sort_and_take_self(std::vector<Event>& events);
   void add_device(std::vector<Event>& events, const std::vector<Event>* steps, Sums& sums) const;
+  std::vector<std::uint32_t> add_operations(const Sums& sums, const ProfileOptions& options, ProfiledOperations& found) const;
+  [[nodiscard]] ProfiledDeviceStep step_of(const ReadProfile::Device& device, std::vector<Event> events, const Event* window, const ProfileOptions& options) const;
   void note_bare_fusions(const Sums& sums, ProfiledOperations& found) const;
   void count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const;
 
@@ -75,6 +110,11 @@ std::optional<std::string_view> profile_form(std::string_view file);
 Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options = {});
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
                                                    const ProfileOptions& options = {});
+
+/// One step of a profile with a timeline, xplane or trace-json. Errors: a format without one, another format, those of the reader and of OperationTimes.
+Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options = {}, std::optional<int> number = {});
+Expected<ProfiledStep> profile_step_in(std::string_view format, std::string_view bytes, const std::string& file, const ProfileOptions& options = {},
+                                       std::optional<int> number = {});
 
 /// The properties of an operation from its HLO, `hlo_category` and FLOPs (of one core), without times. `text`: all text about it, searched for names.
 ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores);

@@ -10,6 +10,7 @@
 namespace podsim {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Event {
@@ -166,6 +167,78 @@ TEST(ProfileOperations, WhatIsNoProfileIsToldWithItsPlace) {
   EXPECT_THAT(refusal_of(R"({"traceEvents":[{"ph":"X")"), HasSubstr("p:1:"));
   EXPECT_EQ(refusal_of(trace({})), "p: no operation on a line \"XLA Ops\" of a TPU, of which there are 0");
   EXPECT_EQ(refusal_of("", {}, "csv"), "\"csv\" is no form of profiles; there are xplane, trace-json, hlo-stats");
+}
+
+ProfiledStep step_in(const std::string& text, std::optional<int> number = {}) {
+  const auto found = profile_step_in("trace-json", text, "p", {}, number);
+  if (!found) return ADD_FAILURE() << to_text(found.error()), ProfiledStep{};
+  return *found;
+}
+
+/// "name begin-end self #occurrence", in microseconds.
+std::vector<std::string> events_of(const ProfiledStep& step, std::size_t device = 0) {
+  std::vector<std::string> texts;
+  for (const ProfiledDeviceStep::Event& e : step.devices.at(device).events)
+    texts.push_back(fmt::format("{} {}-{} {} #{}", step.names.at(e.name), e.begin_ps / 1'000'000, e.end_ps / 1'000'000, e.self_ps / 1'000'000, e.occurrence));
+  return texts;
+}
+
+TEST(ProfileStep, TheMedianByTimeUnlessAStepIsAskedFor) {
+  const std::string text = trace({{1, 100, 10, "copy.1", ""}, {1, 110, 20, "copy.2", ""}, {1, 140, 10, "copy.3", ""}, {2, 130, 5, "copy.4", ""}},
+                                 {{1, 100, 10, "1", ""}, {1, 110, 30, "2", ""}, {1, 140, 20, "3", ""}, {2, 90, 10, "1", ""}, {2, 120, 30, "2", ""}, {2, 150, 20, "3", ""}});
+  const ProfiledStep median = step_in(text);
+  EXPECT_EQ(median.number, 3);
+  EXPECT_EQ(median.steps, 3);
+  EXPECT_THAT(events_of(median), ElementsAre("copy.3 0-10 10 #0"));
+  ASSERT_EQ(median.devices.size(), 1U) << "the other device does nothing in it";
+  EXPECT_THAT(median.notes, ElementsAre("1 device without an operation in step 3"));
+  EXPECT_EQ(median.devices[0].step.time, Seconds{20e-6}) << "the step's own";
+  const ProfiledStep second = step_in(text, 2);
+  EXPECT_THAT(events_of(second), ElementsAre("copy.2 0-20 20 #0"));
+  EXPECT_THAT(events_of(second, 1), ElementsAre("copy.4 10-15 5 #0")) << "from the beginning of the device's own step";
+  EXPECT_EQ(second.devices[1].device, "/device:TPU:2");
+  for (const int number : {0, 4}) {
+    const auto none = profile_step_in("trace-json", text, "p", {}, number);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(to_text(none.error()), fmt::format("p: expected a step from 1 to 3, found {}", number));
+  }
+}
+
+TEST(ProfileStep, WithoutStepsTheWholeProfile) {
+  const ProfiledStep step = step_in(trace({{1, 100, 10, "copy.1", ""}, {1, 130, 20, "copy.1", ""}}));
+  EXPECT_EQ(step.steps, 1);
+  EXPECT_THAT(events_of(step), ElementsAre("copy.1 0-10 10 #0", "copy.1 30-50 20 #1"));
+  EXPECT_THAT(step.notes, ElementsAre("the profile has neither Steps nor XLA Modules: all of it is taken as one step"));
+}
+
+TEST(ProfileStep, OwnTimesSumToTheOperationsAndEndsBelongToTheirOccurrence) {
+  const ProfiledStep step = step_in(trace({{1, 0, 100, "while.3", "%while.3 = () while(() %a)"},
+                                           {1, 10, 5, "all-gather-start.5", start},
+                                           {1, 20, 30, "copy.1", ""},
+                                           {1, 50, 10, "all-gather-done.9", finish},
+                                           {1, 60, 5, "all-gather-start.5", start},
+                                           {1, 70, 10, "all-gather-done.9", finish}}));
+  EXPECT_THAT(events_of(step), ElementsAre("while.3 0-100 40 #0", "all-gather-start.5 10-15 5 #0", "copy.1 20-50 30 #0", "all-gather-done.9 50-60 10 #0", "all-gather-start.5 60-65 5 #1",
+                                           "all-gather-done.9 70-80 10 #1"));
+  const ProfiledDeviceStep& device = step.devices.at(0);
+  std::vector<double> sums(device.step.operations.size());
+  for (const ProfiledDeviceStep::Event& e : device.events) sums.at(e.operation) += static_cast<double>(e.self_ps) * 1e-12;
+  for (std::size_t o = 0; o < sums.size(); ++o) EXPECT_DOUBLE_EQ(sums[o], device.step.operations[o].self.count()) << device.step.operations[o].name;
+}
+
+TEST(ProfileStep, DevicesWithOtherProgramsHaveTheirOwnStarts) {
+  // all-gather-start.5 of the first device is another operation.
+  const std::string other = "%all-gather-start.5 = (bf16[1]{0}, bf16[2]{0}) all-gather-start(bf16[1]{0} %p), replica_groups=[1,2]<=[2], dimensions={0}";
+  const ProfiledStep step = step_in(trace({{1, 0, 5, "all-gather-start.5", other}, {2, 0, 5, "all-gather-start.5", start}, {2, 10, 5, "all-gather-done.9", finish}}));
+  ASSERT_EQ(step.devices.size(), 2U);
+  ASSERT_EQ(step.devices[1].step.operations.size(), 1U);
+  EXPECT_DOUBLE_EQ(step.devices[1].step.operations[0].self.count(), 10e-6);
+}
+
+TEST(ProfileStep, ATableHasNoTimeline) {
+  const auto none = profile_step_in("hlo-stats", "Rank\n", "t.csv");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(to_text(none.error()), "t.csv: a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one");
 }
 
 TEST(StepCategory, OfWhatProfilesSay) {

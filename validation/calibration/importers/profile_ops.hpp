@@ -19,6 +19,7 @@ struct ProfileEvent {
   std::int64_t begin_ps = 0;     // from any origin common to a device's lines
   std::int64_t duration_ps = 0;  // as the device reports it, else span_ps
   std::int64_t span_ps = 0;      // the extent of the event on its line
+  std::string_view provenance{};  // tf_op: where in the program it comes from; may be empty
 };
 
 /// The lines of a device that are read.

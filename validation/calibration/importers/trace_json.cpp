@@ -18,7 +18,7 @@ namespace json = simdjson::ondemand;
 
 /// What an event has of the fields that matter. The texts are good until the next event is read.
 struct TraceEvent {
-  std::string_view phase, name, args_name, long_name, category;
+  std::string_view phase, name, args_name, long_name, category, provenance;
   std::int64_t pid = 0, tid = 0;
   double begin_us = 0, duration_us = 0, flops = 0, device_duration_ps = 0;
 };
@@ -45,6 +45,7 @@ simdjson::error_code read_args(json::value args, TraceEvent& event) {
     if (key == "name") event.args_name = text;
     if (key == "long_name") event.long_name = text;
     if (key == "hlo_category") event.category = text;
+    if (key == "tf_op") event.provenance = text;
     if (key == "model_flops") event.flops = number_in(text);
     if (key == "device_duration_ps") event.device_duration_ps = number_in(text);
   }
@@ -132,7 +133,7 @@ void TraceReader::use(const TraceEvent& event) {
   if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ps) < most) || !(std::abs(span_ps) < most)) return;
   const ProfileLine line = lines_.emplace(thread, lines_.size()).first->second;
   sink_.add(line, {event.name, event.long_name.empty() ? event.name : event.long_name, event.category, Flops{event.flops}, std::llround(begin_ps),
-                   std::llround(duration_ps), std::llround(span_ps)});
+                   std::llround(duration_ps), std::llround(span_ps), event.provenance});
 }
 
 ReadProfile TraceReader::finish() const {

@@ -184,7 +184,10 @@ void PlaneReader::use(const Plane& plane) {
 
   struct Known {
     Flops flops;
-    std::string_view category;
+    std::string_view category, provenance;
+  };
+  const auto text_of = [&name_of_stat](const proto::XStat& stat) {
+    return stat.value_case() == proto::XStat::kRefValue ? name_of_stat(static_cast<std::int64_t>(stat.ref_value())) : std::string_view{stat.str_value()};
   };
   std::unordered_map<std::int64_t, Known> known;
   for (const auto& [id, metadata] : plane.events_of) {
@@ -192,9 +195,8 @@ void PlaneReader::use(const Plane& plane) {
     for (const proto::XStat& stat : metadata.stats()) {
       const std::string_view name = name_of_stat(stat.metadata_id());
       if (name == "flops" || (name == "model_flops" && op.flops.count() == 0)) op.flops = Flops{number_of(stat)};
-      if (name == "hlo_category")
-        op.category = stat.value_case() == proto::XStat::kRefValue ? name_of_stat(static_cast<std::int64_t>(stat.ref_value()))
-                                                                   : std::string_view{stat.str_value()};
+      if (name == "hlo_category") op.category = text_of(stat);
+      if (name == "tf_op") op.provenance = text_of(stat);
     }
   }
   ReadProfile::Device device{plane.name, {}};
@@ -212,7 +214,7 @@ void PlaneReader::use(const Plane& plane) {
     const Known& op = known.at(event.metadata);
     const std::string& text = metadata->second.name();
     const std::string& name = metadata->second.display_name().empty() ? text : metadata->second.display_name();
-    sink_.add(lines[event.line], {name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps});
+    sink_.add(lines[event.line], {name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps, op.provenance});
   }
 }
 
