@@ -18,13 +18,14 @@ import unittest
 PODSIM = os.path.abspath(sys.argv.pop())
 PS = decimal.Decimal(1_000_000)  # in a microsecond
 BLOCK = ["--workload", "llama3-8b-block", "--batch", "4", "--algorithm", "meshslice", "--slice-count", "2"]
+TRAINING = ["--training", "llama3-8b", "--pad", "--batch", "32", "--force"]
 RUNS = {
     "a block": ["--machine", "tpu_v4", "--slice", "4x4", *BLOCK],
     "a block on open axes": ["--machine", "tpu_v5e", "--slice", "4x4", *BLOCK],
     "a block on GPUs": ["--machine", "dgx_h100", "--slice", "2x8", "--mesh", "row=4,col=4", *BLOCK],
     "a collective": ["--machine", "tpu_v4", "--slice", "4x4", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "1MiB"],
-    "a pipeline": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "stage=4,fsdp=4", "--training", "llama3-8b", "--pad", "--pipeline", "1f1b",
-                   "--microbatches", "8", "--batch", "32", "--force"],
+    "a pipeline": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "stage=4,fsdp=4", *TRAINING, "--pipeline", "1f1b", "--microbatches", "8"],
+    "two steps": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "fsdp=16", *TRAINING, "--steps", "2"],
 }
 
 
@@ -138,8 +139,10 @@ class TraceCase(unittest.TestCase):
             inside.append(bar)
 
     def check_steps(self, bars, makespan):
-        """Levels nest, outer ones first; the step is the run."""
-        self.assertEqual((bars[0].begin, bars[0].end, bars[0].name), (0, makespan, "step"))
+        """Levels nest, outer ones first; the steps are the run."""
+        steps = [bar for bar in bars if bar.args["level"] == "step"]
+        self.assertEqual([bar.name for bar in steps], ["step"] if len(steps) == 1 else [f"step {number}" for number in range(1, len(steps) + 1)])
+        self.assertEqual([bar.begin for bar in steps] + [makespan], [0] + [bar.end for bar in steps])
         inside, last = [], 0
         for bar in bars:
             self.assertGreaterEqual(bar.begin, last, "sorted")
@@ -157,8 +160,8 @@ class TraceCase(unittest.TestCase):
         core = [bar for bar in own.get("compute", []) if bar.end > bar.begin and bar.args["op"] != "core-share"]
         begins, ends = {bar.begin for bar in core}, {bar.end for bar in core}
         spans = {level: [bar for bar in own["step"] if bar.args["level"] == level] for level in LEVELS}
-        for bar in own["step"][1:]:
-            self.assertTrue(bar.begin in begins and bar.end in ends, bar)
+        for bar in own["step"]:
+            self.assertTrue(bar.args["level"] == "step" or bar.begin in begins and bar.end in ends, bar)
         both_passes = any(" backward: " in bar.name for bar in core)
         above = lambda level, bar: [span for span in spans[level] if span.begin <= bar.begin and bar.end <= span.end]
         for bar in core:
@@ -240,7 +243,7 @@ class Traces(TraceCase):
                 trace, run = self.trace_of([*words, "--trace-devices", "0-3"])
                 lines, arrows, _, _ = self.check(trace, run)
                 self.assertTrue(lines)
-                self.assertEqual(bool(arrows), name != "a pipeline", "played calls are one event; devices 0 to 3 are one stage")
+                self.assertEqual(bool(arrows), name not in ("a pipeline", "two steps"), "played calls are one event; devices 0 to 3 are one stage")
 
     def test_a_trace_that_breaks_a_rule_is_found(self):
         trace, run = self.trace_of([*RUNS["a block"], "--trace-devices", "0-3"])
@@ -292,6 +295,12 @@ class Traces(TraceCase):
 
     def test_compressed_it_is_the_same(self):
         self.assertEqual(self.trace_of(RUNS["a collective"])[0], self.trace_of(RUNS["a collective"], "t.json.gz")[0])
+
+    def test_steps_are_told_apart(self):
+        lines, _, _, names = self.check(*self.trace_of([*RUNS["two steps"], "--trace-devices", "3"]))
+        (steps,) = (bars for line, bars in lines.items() if names[line] == "step")
+        passes = [bar.name for bar in steps if bar.args["level"] in ("step", "pass")]
+        self.assertEqual(passes, ["step 1", "forward", "backward", "optimiser", "step 2", "forward", "backward", "optimiser"])
 
     def test_every_microbatch_of_a_pipeline_is_there(self):
         trace, _ = self.trace_of([*RUNS["a pipeline"], "--trace-devices", "0,5,15"])

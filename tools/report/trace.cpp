@@ -207,7 +207,10 @@ class TraceWriter {
     name_thread(pid, next_thread_, line);
     for (const LevelSpan& span : spans) {
       begin_bar(pid, next_thread_, span.begin, span.end);
-      out_ += texts[span.of].name;
+      if (span.number > 0)
+        fmt::format_to(std::back_inserter(out_), R"("step {}")", span.number);
+      else
+        out_ += texts[span.of].name;
       out_ += R"(,"args":{)";
       out_ += std::string_view{texts[span.of].args}.substr(1);
       out_ += "}}";

@@ -4,7 +4,7 @@
 //   thread    if a step was measured on the device, beside one another (side_by_side.hpp):
 //               simulated operations, measured operations    what the core is busy with or waits for, nested; from the step's beginning on both
 //             above the tasks what they belong to (trace_levels.hpp):
-//               step               nested bars: the step, its passes (forward, backward, optimiser), their microbatches, layers and parts of layers. Each
+//               step               nested bars: the step (of several `step 1`, ...), its passes (forward, backward, optimiser), their microbatches, layers and parts of layers. Each
 //                                  lasts from its first task on the core to the last before the core turns to something else
 //               operation          each collective from its first task to its last; those that overlap continue on `operation 2`, ...
 //             then the device's lines (device_events.hpp): its core, its dma work, each direction of its communication. Thread ids are unique in the

@@ -59,6 +59,8 @@ void keep_common_words(std::string& name, std::string_view label) {
 std::vector<LevelSpan> spans_on_core(const ProgramLevels& program, const DeviceEvents& events, Picoseconds makespan) {
   const std::vector<Level>& levels = program.levels;
   std::vector<LevelSpan> spans{{{}, makespan, 0}};
+  std::vector<std::size_t> steps{0};  // in `spans`
+  bool updates = false;               // the task before was the optimiser's
   std::vector<std::size_t> open;    // in `spans`, by depth from 1
   std::vector<std::uint32_t> path;  // of a task, likewise
   for (const TraceEvent& event : events.events) {
@@ -69,12 +71,20 @@ std::vector<LevelSpan> spans_on_core(const ProgramLevels& program, const DeviceE
     std::size_t same = 0;
     while (same < std::min(open.size(), path.size()) && spans[open[same]].of == path[same]) ++same;
     open.resize(same);
+    const bool update = !path.empty() && levels[path.front()].kind == "pass" && levels[path.front()].name == name_of(StepPass::optimiser);
+    if (updates && !update) {
+      spans[steps.back()].end = event.begin;
+      steps.push_back(spans.size());
+      spans.push_back({event.begin, makespan, 0});
+    }
+    updates = update;
     for (; same < path.size(); ++same) {
       open.push_back(spans.size());
       spans.push_back({event.begin, event.end, path[same]});
     }
     for (const std::size_t span : open) spans[span].end = event.end;
   }
+  for (std::uint32_t s = 0; s < steps.size() && steps.size() > 1; ++s) spans[steps[s]].number = s + 1;
   return spans;
 }
 

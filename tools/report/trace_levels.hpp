@@ -36,11 +36,12 @@ ProgramLevels levels_of(const Program& program);
 /// A bar above the tasks.
 struct LevelSpan {
   Picoseconds begin, end;
-  std::uint32_t of = 0;  // in ProgramLevels::levels or operations
+  std::uint32_t of = 0;      // in ProgramLevels::levels or operations
+  std::uint32_t number = 0;  // of a step, from 1, where the run has several
 };
 
-/// `steps`: levels by begin, outer ones first; each is within its parent, and those of one depth never overlap. The step is the whole run; all others last from
-/// their first task on the core to the last before the core turns to something else. Core shares and tasks without time count for nothing.
+/// `steps`: levels by begin, outer ones first; each is within its parent, and those of one depth never overlap. The step is the whole run; if
+/// something follows the optimiser, another step begins with it. All other levels last from their first task on the core to the last before the core turns to something else. Core shares and tasks without time count for nothing.
 /// `operations`: each Collective from its first task to its last; by line, then begin; on a line none overlap.
 struct DeviceLevels {
   std::vector<LevelSpan> steps;

@@ -40,8 +40,9 @@ def run(
     Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count: Optional[_Pairs] =
     ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] = ..., engine:
     Optional[_Values] = ..., fold: Optional[_Values] = ..., calls: Optional[_Values] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
-    explain: Optional[bool] = ..., per: Optional[_Values] = ..., trace: Optional[_Path] = ..., trace_devices: Optional[_Values] = ..., record: Optional[_Path] =
-    ..., chakra_out: Optional[_Path] = ..., chakra_collectives: Optional[_Values] = ..., output: Optional[_Path] = ...
+    explain: Optional[bool] = ..., per: Optional[_Values] = ..., trace: Optional[_Path] = ..., trace_devices: Optional[_Values] = ..., with_: Optional[_Path] =
+    ..., with_step: Optional[_Values] = ..., record: Optional[_Path] = ..., chakra_out: Optional[_Path] = ..., chakra_collectives: Optional[_Values] = ...,
+    output: Optional[_Path] = ...
 ) -> Run: ...
 def check(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Machine, _Path]] = ..., slice: Optional[_Extents] = ..., strict_slice:

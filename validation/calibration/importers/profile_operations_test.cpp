@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 struct Event {
   int device;
   double begin, duration;  // us
-  std::string name, text, args;
+  std::string name{}, text{}, args{};
 };
 
 /// Two TPUs; on each the lines Steps (2) and XLA Ops (3).
@@ -192,7 +192,7 @@ TEST(ProfileStep, TheMedianByTimeUnlessAStepIsAskedFor) {
   EXPECT_THAT(events_of(median), ElementsAre("copy.3 0-10 10 #0"));
   ASSERT_EQ(median.devices.size(), 1U) << "the other device does nothing in it";
   EXPECT_THAT(median.notes, ElementsAre("1 device without an operation in step 3"));
-  EXPECT_EQ(median.devices[0].step.time, Seconds{20e-6}) << "the step's own";
+  EXPECT_DOUBLE_EQ(median.devices[0].step.time.count(), 20e-6) << "the step's own";
   const ProfiledStep second = step_in(text, 2);
   EXPECT_THAT(events_of(second), ElementsAre("copy.2 0-20 20 #0"));
   EXPECT_THAT(events_of(second, 1), ElementsAre("copy.4 10-15 5 #0")) << "from the beginning of the device's own step";
