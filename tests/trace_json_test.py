@@ -474,7 +474,7 @@ class SideBySide(TraceCase):
             text = file.read().replace("/device:TPU:0", "/device:TPU:9")
         with open(elsewhere, "w", encoding="utf-8") as file:
             file.write(text)
-        self.refused(elsewhere, "expected a measured device among the devices 0,5 of the trace, found /device:TPU:9")
+        self.refused(elsewhere, "p.trace.json: expected one of the devices that are asked for, found /device:TPU:9")
 
     def test_hostile_profiles_are_escaped_or_refused(self):
         long, script = "n" * 1_000_000, '</script>"\\<b>\x00\ud83d\ude00'

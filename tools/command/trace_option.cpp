@@ -155,21 +155,20 @@ Expected<ProfiledStep> measured_step(const Options& options, const System& syste
   if (request.form != TraceRequest::Form::json) return Diagnostic{option("with"), "expected --trace FILE.json or FILE.json.gz beside it, found " + quoted(options.text("trace"))};
   const auto form = profile_form(path);
   if (!form) return Diagnostic{option("with"), "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found " + quoted(path)};
-  std::optional<int> number;
+  StepChoice choice;
   if (options.has("with-step")) {
     const auto asked = options.integer("with-step", 1, std::numeric_limits<int>::max());
     if (!asked) return asked.error();
-    number = static_cast<int>(*asked);
+    choice.number = static_cast<int>(*asked);
   }
-  auto step = profile_step(*form, path, {}, number);
+  choice.takes = [&](std::string_view name) {
+    const auto device = device_measured_as(name);
+    return device && device->value < system.mesh.devices() && (request.representatives || std::ranges::binary_search(request.devices, *device));
+  };
+  auto step = profile_step(*form, path, {}, choice);
   if (!step) return step.error();
   std::vector<DeviceId> beside;
-  for (const ProfiledDeviceStep& measured : step->devices)
-    if (const auto device = device_of(measured); device && device->value < system.mesh.devices() && (request.representatives || std::ranges::binary_search(request.devices, *device)))
-      beside.push_back(*device);
-  if (beside.empty())
-    return Diagnostic{{path}, fmt::format("expected a measured device among the devices {} of the trace, found {}{}", request.representatives ? "" : to_text(request.devices),
-                                          step->devices.front().device, step->devices.size() > 1 ? fmt::format(" and {} more", step->devices.size() - 1) : "")};
+  for (const ProfiledDeviceStep& measured : step->devices) beside.push_back(*device_measured_as(measured.device));
   std::ranges::sort(beside);
   request.notes.push_back(fmt::format("step {} of {} of {} is beside device{} {}", step->number, step->steps, path, beside.size() > 1 ? "s" : "", to_text(beside)));
   request.notes.insert(request.notes.end(), step->notes.begin(), step->notes.end());

@@ -223,7 +223,7 @@ class TraceWriter {
   void write_measured(DeviceId device) {
     if (extras_.measured == nullptr) return;
     const auto& all = extras_.measured->devices;
-    const auto found = std::ranges::find_if(all, [&](const ProfiledDeviceStep& step) { return device_of(step) == device; });
+    const auto found = std::ranges::find_if(all, [&](const ProfiledDeviceStep& step) { return device_measured_as(step.device) == device; });
     if (found == all.end()) return;
     const SideBySide both = beside(model_, timeline_, device, *found, extras_.measured->names, extras_.layers);
     const int pid = device.value + 1;
@@ -353,8 +353,8 @@ Status write_trace(const Model& model, const Timeline& timeline, std::span<const
   return TraceWriter{model, timeline, devices, sink, extras}.run(metadata);
 }
 
-std::optional<DeviceId> device_of(const ProfiledDeviceStep& measured) {
-  const auto tpu = tpu_named(measured.device), number = tpu ? tpu : gpu_named(measured.device);
+std::optional<DeviceId> device_measured_as(std::string_view name) {
+  const auto tpu = tpu_named(name), number = tpu ? tpu : gpu_named(name);
   if (!number) return std::nullopt;
   return DeviceId{*number};
 }

@@ -67,8 +67,8 @@ struct TraceExtras {
   std::int64_t layers = 1;                // blocks in the measured step
 };
 
-/// The device that a profile's is: that of its number.
-std::optional<DeviceId> device_of(const ProfiledDeviceStep& measured);
+/// The device that `/device:TPU:3` or `/device:GPU:3` of a profile stands beside.
+std::optional<DeviceId> device_measured_as(std::string_view name);
 
 /// Writes and closes the file. Devices must be increasing, the timeline recorded and complete. Errors: those of the sink.
 ///   cost    O(n log n) per device for the n tasks of its program; memory for the events of one device at a time, and for the lives of buffers

@@ -258,7 +258,8 @@ ProfiledDeviceStep OperationTimes::step_of(const ReadProfile::Device& device, st
   return result;
 }
 
-Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, std::optional<int> number) {
+Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, const StepChoice& choice) {
+  const std::optional<int>& number = choice.number;
   ProfiledStep result;
   std::vector<const ReadProfile::Device*> devices;
   for (const ReadProfile::Device& device : profile.devices)
@@ -279,8 +280,12 @@ Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const st
     result.number = by_time[(by_time.size() - 1) / 2] + 1;
   }
   for (const Op& op : ops_) result.names.push_back(op.name);
-  std::size_t without = 0;
+  std::size_t without = 0, left_out = 0;
   for (const ReadProfile::Device* device : devices) {
+    if (choice.takes && !choice.takes(device->name)) {
+      ++left_out;
+      continue;
+    }
     const std::vector<Event>& all = *events_on(*device, operations_line);
     const std::vector<Event> own = steps_on(*device);
     std::vector<Event> within;
@@ -298,6 +303,8 @@ Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const st
     }
     result.devices.push_back(step_of(*device, std::move(within), steps.empty() ? nullptr : &own[chosen], options));
   }
+  if (left_out == devices.size())
+    return Diagnostic{{file}, fmt::format("expected one of the devices that are asked for, found {}{}", devices.front()->name, left_out > 1 ? fmt::format(" and {} more", left_out - 1) : "")};
   if (result.devices.empty()) return Diagnostic{{file}, fmt::format("no operation in step {} of {}", result.number, result.steps)};
   if (without > 0) result.notes.push_back(fmt::format("{} without an operation in step {}", counted(without, "device"), result.number));
   result.notes.insert(result.notes.end(), profile.notes.begin(), profile.notes.end());
@@ -349,13 +356,13 @@ Expected<ProfiledOperations> read_operations(std::string_view format, std::uniqu
   return times.finish(*profile, file, options);
 }
 
-Expected<ProfiledStep> read_step(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file, const ProfileOptions& options, std::optional<int> number) {
+Expected<ProfiledStep> read_step(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file, const ProfileOptions& options, const StepChoice& choice) {
   if (format == "hlo-stats")
     return Diagnostic{{file}, "a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one"};
   OperationTimes times;
   const auto profile = read_timeline(format, std::move(bytes), file, times);
   if (!profile) return profile.error();
-  return times.step(*profile, file, options, number);
+  return times.step(*profile, file, options, choice);
 }
 
 }  // namespace
@@ -378,15 +385,15 @@ Expected<ProfiledOperations> profile_operations_in(std::string_view format, std:
   return read_operations(format, source_of(bytes, file), file, options);
 }
 
-Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options, std::optional<int> number) {
+Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options, const StepChoice& choice) {
   auto source = source_of_file(path);
   if (!source) return source.error();
-  return read_step(format, *std::move(source), path, options, number);
+  return read_step(format, *std::move(source), path, options, choice);
 }
 
 Expected<ProfiledStep> profile_step_in(std::string_view format, std::string_view bytes, const std::string& file, const ProfileOptions& options,
-                                       std::optional<int> number) {
-  return read_step(format, source_of(bytes, file), file, options, number);
+                                       const StepChoice& choice) {
+  return read_step(format, source_of(bytes, file), file, options, choice);
 }
 
 }  // namespace podsim

@@ -1,6 +1,7 @@
 // All operations of a profile with their times per device: the operations of a step. Uses the readers of the observation importers.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,12 @@ struct ProfiledStep {
   std::vector<std::string> notes;
 };
 
+/// Which step, of which devices.
+struct StepChoice {
+  std::optional<int> number{};                              // from 1; nullopt: the median by time
+  std::function<bool(std::string_view device)> takes{};  // empty: all devices
+};
+
 struct ProfileOptions {
   int steps = 0;    // 0: from the profile
   int devices = 0;  // hlo-stats: devices that its sums cover; 0: derived from the steps, such that the most frequent count of occurrences becomes 1
@@ -73,10 +80,10 @@ class OperationTimes final : public ProfileSink {
   Expected<ProfiledOperations> finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options);
 
   /// One step of the profile: an event of the line `Steps` of each device, else a run of the module with the most time, else the whole profile, which a note says.
-  /// `number`: which; left out: the median by time, of an even number the shorter one, on the device that the profile names as the busiest, else on the first.
-  /// Errors: no operation on any device; no such step.
+  /// The median is told on the device that the profile names as the busiest, else on the first; of an even number it is the shorter one.
+  /// Errors: no operation on any device, or on any that is taken; no such step.
   ///   cost    O(n log n) for n events, and O(operations) per device
-  Expected<ProfiledStep> step(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, std::optional<int> number);
+  Expected<ProfiledStep> step(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, const StepChoice& choice);
 
  private:
   struct Event {
@@ -112,9 +119,9 @@ Expected<ProfiledOperations> profile_operations_in(std::string_view format, std:
                                                    const ProfileOptions& options = {});
 
 /// One step of a profile with a timeline, xplane or trace-json. Errors: a format without one, another format, those of the reader and of OperationTimes.
-Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options = {}, std::optional<int> number = {});
+Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options = {}, const StepChoice& choice = {});
 Expected<ProfiledStep> profile_step_in(std::string_view format, std::string_view bytes, const std::string& file, const ProfileOptions& options = {},
-                                       std::optional<int> number = {});
+                                       const StepChoice& choice = {});
 
 /// The properties of an operation from its HLO, `hlo_category` and FLOPs (of one core), without times. `text`: all text about it, searched for names.
 ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores);

@@ -170,7 +170,7 @@ TEST(ProfileOperations, WhatIsNoProfileIsToldWithItsPlace) {
 }
 
 ProfiledStep step_in(const std::string& text, std::optional<int> number = {}) {
-  const auto found = profile_step_in("trace-json", text, "p", {}, number);
+  const auto found = profile_step_in("trace-json", text, "p", {}, {number, {}});
   if (!found) return ADD_FAILURE() << to_text(found.error()), ProfiledStep{};
   return *found;
 }
@@ -198,7 +198,7 @@ TEST(ProfileStep, TheMedianByTimeUnlessAStepIsAskedFor) {
   EXPECT_THAT(events_of(second, 1), ElementsAre("copy.4 10-15 5 #0")) << "from the beginning of the device's own step";
   EXPECT_EQ(second.devices[1].device, "/device:TPU:2");
   for (const int number : {0, 4}) {
-    const auto none = profile_step_in("trace-json", text, "p", {}, number);
+    const auto none = profile_step_in("trace-json", text, "p", {}, {number, {}});
     ASSERT_FALSE(none);
     EXPECT_EQ(to_text(none.error()), fmt::format("p: expected a step from 1 to 3, found {}", number));
   }
@@ -233,6 +233,17 @@ TEST(ProfileStep, DevicesWithOtherProgramsHaveTheirOwnStarts) {
   ASSERT_EQ(step.devices.size(), 2U);
   ASSERT_EQ(step.devices[1].step.operations.size(), 1U);
   EXPECT_DOUBLE_EQ(step.devices[1].step.operations[0].self.count(), 10e-6);
+}
+
+TEST(ProfileStep, OnlyOfTheDevicesThatAreTaken) {
+  const std::string text = trace({{1, 0, 5, "copy.1", ""}, {2, 0, 5, "copy.1", ""}});
+  const auto one = profile_step_in("trace-json", text, "p", {}, {{}, [](std::string_view device) { return device.ends_with("2"); }});
+  ASSERT_TRUE(one);
+  ASSERT_EQ(one->devices.size(), 1U);
+  EXPECT_EQ(one->devices[0].device, "/device:TPU:2");
+  const auto none = profile_step_in("trace-json", text, "p", {}, {{}, [](std::string_view) { return false; }});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(to_text(none.error()), "p: expected one of the devices that are asked for, found /device:TPU:1 and 1 more");
 }
 
 TEST(ProfileStep, ATableHasNoTimeline) {
