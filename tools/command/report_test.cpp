@@ -10,6 +10,7 @@
 #include "tools/command/test_command.hpp"
 #include "tools/page/page.hpp"
 #include "tools/page/recorded_result.hpp"
+#include "tools/report/json.hpp"
 
 namespace podsim {
 namespace {
@@ -130,8 +131,10 @@ TEST(RunRecord, LiveMemoryReachesThePeakOfTheDevice) {
         now += timeline.memory[c].by;
         if (c + 1 == timeline.memory.size() || timeline.memory[c + 1].at > timeline.memory[c].at) peak = std::max(peak, now);
       }
-      for (const Json& device : Json::parse(record.result)["per_device"])
-        if (device["device"] == timeline.device) EXPECT_EQ(peak.count(), device["peak_memory_bytes"].get<std::int64_t>()) << line;
+      const Json devices = Json::parse(record.result)["per_device"];
+      const auto own = std::find_if(devices.begin(), devices.end(), [&](const Json& device) { return device["device"] == timeline.device; });
+      ASSERT_NE(own, devices.end());
+      EXPECT_EQ(peak.count(), (*own)["peak_memory_bytes"].get<std::int64_t>()) << line;
     }
   }
 }
@@ -175,7 +178,7 @@ TEST(Record, OfASweepHasItsPointsFromARunAndFromAStore) {
   const Record record = recorded("sweep " + sweep + " --store " + folder.file("store") + " --quiet", folder);
   EXPECT_EQ(record.kind, ResultKind::sweep);
   EXPECT_EQ(Json::parse(record.result), test::json_of("sweep --store " + folder.file("store") + " --export json"));
-  EXPECT_EQ(recorded("sweep --store " + folder.file("store"), folder).result, record.result);
+  EXPECT_EQ(recorded("sweep --quiet --store " + folder.file("store"), folder).result, record.result);
 }
 
 TEST(Record, TimesOfPodsimItselfAreLeftOutOfItAndNothingElse) {

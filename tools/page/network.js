@@ -14,8 +14,9 @@ class GridPlaces {
     this.height = Math.ceil(this.planes / this.columns) * this.planeHeight(this.pitch);
     this.segments = this.segmentsOf(from, to, dimension);
   }
-  planeWidth(pitch) { return (this.across + 0.6) * pitch + 34; }
-  planeHeight(pitch) { return (this.down + 0.6) * pitch + (this.planes > 1 ? 34 : 18); }
+  planeWidth(pitch) { return (this.across + 0.6) * pitch + 40; }
+  planeHeight(pitch) { return (this.down + 0.6) * pitch + this.top + 8; }
+  get top() { return this.planes > 1 ? 34 : 18; }
   fits(pitch, width) {
     const columns = Math.floor(width / this.planeWidth(pitch));
     return columns >= 1 && Math.ceil(this.planes / columns) * this.planeHeight(pitch) <= 1200;
@@ -29,14 +30,14 @@ class GridPlaces {
   plane(p) { return [(p % this.columns) * this.planeWidth(this.pitch), Math.floor(p / this.columns) * this.planeHeight(this.pitch)]; }
   place(chip) {
     const size = this.across * this.down, [x, y] = this.plane(Math.floor(chip / size)), within = chip % size;
-    return [x + 26 + ((within % this.across) + 0.5) * this.pitch, y + (this.planes > 1 ? 30 : 14) + (Math.floor(within / this.across) + 0.5) * this.pitch];
+    return [x + 24 + ((within % this.across) + 0.8) * this.pitch, y + this.top + (Math.floor(within / this.across) + 0.8) * this.pitch];
   }
 
   segmentsOf(from, to, dimension) {
     const seen = new Set(), dimensions = this.extents.length, lane = this.pitch * 0.09;
     return from.map((chip, l) => {
       const d = dimension[l];
-      if (d < 0) return null;
+      if (!onGrid({extents: this.extents, dimension}, l)) return null;
       const [at, there] = [this.coordinates(chip)[d], this.coordinates(to[l])[d]];
       let sign = there - at === 1 || (there === 0 && at === this.extents[d] - 1 && this.extents[d] > 2) ? 1 : -1;
       if (seen.has(`${chip} ${d} ${sign}`)) sign = -sign;  // an extent of 2 whose two cables lead to the same coordinate
@@ -51,11 +52,11 @@ class GridPlaces {
   labels() {
     const parts = [], every = this.pitch >= 20 ? 1 : 8, size = this.across * this.down;
     for (let p = 0; p < this.planes; ++p) {
-      const [x, y] = this.plane(p), top = y + (this.planes > 1 ? 26 : 10);
-      if (this.planes > 1) parts.push(make("text", {x: x + 26, y: y + 13}, `plane ${this.coordinates(p * size).slice(0, -2).join(",")}`));
-      for (let c = 0; c < this.across; c += every) parts.push(make("text", {class: "faint", x: x + 26 + (c + 0.5) * this.pitch, y: top, "text-anchor": "middle"}, c));
+      const [x, y] = this.plane(p);
+      if (this.planes > 1) parts.push(make("text", {x: x + 24, y: y + 13}, `plane ${this.coordinates(p * size).slice(0, -2).join(",")}`));
+      for (let c = 0; c < this.across; c += every) parts.push(make("text", {class: "faint", x: this.place(c)[0] + x - this.plane(0)[0], y: y + this.top - 4, "text-anchor": "middle"}, c));
       for (let r = 0; r < this.down && this.extents.length > 1; r += every)
-        parts.push(make("text", {class: "faint", x: x + 22, y: top + 8 + (r + 0.5) * this.pitch, "text-anchor": "end"}, r));
+        parts.push(make("text", {class: "faint", x: x + 20, y: this.place(r * this.across)[1] + y + 4, "text-anchor": "end"}, r));
     }
     return parts;
   }
@@ -65,24 +66,28 @@ class GridPlaces {
   }
 }
 
-/** Chips at the bottom, switches above them by their hops from a chip; only the links of no dimension. */
+/** Whether a link is drawn on the grid. */
+const onGrid = ({extents, dimension}, l) => extents.length > 0 && dimension[l] >= 0;
+
+/** Chips at the bottom, switches above them by their hops from a chip and the machine's dimension, each above what it joins; without the links of grids. */
 class LayeredPlaces {
-  constructor({chips, from, to, dimension, nodes}, width) {
-    const own = from.map((_, l) => l).filter((l) => dimension[l] < 0), layer = new Map(), next = new Map();
-    for (const l of own) next.set(from[l], [...(next.get(from[l]) ?? []), to[l]]);
-    let edge = [...next.keys()].filter((node) => node < chips);
-    edge.forEach((node) => layer.set(node, 0));
-    for (let depth = 1; edge.length > 0; ++depth) {
-      edge = [...new Set(edge.flatMap((node) => next.get(node) ?? []))].filter((node) => !layer.has(node));
-      edge.forEach((node) => layer.set(node, depth));
-    }
-    this.layers = [];
-    for (const [node, depth] of [...layer].sort(([a], [b]) => a - b)) (this.layers[depth] ??= []).push(node);
-    const most = Math.max(...this.layers.map((nodes) => nodes.length));
-    this.width = Math.max(width, most * 4), this.height = (this.layers.length - 1) * 120 + 44, this.names = nodes;
+  constructor(network, width) {
+    const {from, to, nodes} = network, own = from.map((_, l) => l).filter((l) => !onGrid(network, l));
+    this.layers = layersOf(network, own);
+    this.width = Math.max(width, mostOf(this.layers.map((layer) => layer.length)) * 4), this.height = (this.layers.length - 1) * 120 + 44, this.names = nodes;
     this.at = new Map();
-    this.layers.forEach((nodes, depth) => nodes.forEach((node, i) => this.at.set(node, [((i + 0.5) * this.width) / nodes.length, this.height - 24 - depth * 120])));
-    this.segments = from.map((node, l) => dimension[l] >= 0 || !this.at.has(node) || !this.at.has(to[l]) ? null : this.beside(this.at.get(node), this.at.get(to[l])));
+    const below = new Map();  // of a node, those it is joined to and that have their place
+    for (const l of own) below.set(to[l], [...(below.get(to[l]) ?? []), from[l]]);
+    this.layers.forEach((layer, depth) => {
+      const middle = (node) => {
+        const xs = (below.get(node) ?? []).filter((other) => this.at.has(other)).map((other) => this.at.get(other)[0]);
+        return xs.reduce((sum, x) => sum + x, 0) / (xs.length || 1);
+      };
+      const sorted = depth === 0 ? layer : layer.map((node) => [middle(node), node]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, node]) => node);
+      sorted.forEach((node, i) => this.at.set(node, [((i + 0.5) * this.width) / sorted.length, this.height - 24 - depth * 120]));
+    });
+    const drawn = new Set(own);
+    this.segments = from.map((node, l) => !drawn.has(l) || !this.at.has(node) || !this.at.has(to[l]) ? null : this.beside(this.at.get(node), this.at.get(to[l])));
   }
   beside([x1, y1], [x2, y2]) {
     const length = Math.hypot(x2 - x1, y2 - y1) || 1, sx = (1.6 * (y1 - y2)) / length, sy = (1.6 * (x2 - x1)) / length;
@@ -91,12 +96,30 @@ class LayeredPlaces {
   labels() {
     return this.layers.flatMap((nodes) => nodes.length * 60 > this.width ? [] : nodes.map((node) => {
       const [x, y] = this.at.get(node);
-      return make("text", {class: "faint", x, y: node === nodes[0] && y < 60 ? y - 8 : y + 18, "text-anchor": "middle"}, this.names[node]);
+      return make("text", {class: "faint", x, y: y < 60 && this.layers.length > 1 ? y - 8 : y + 18, "text-anchor": "middle"}, this.names[node]);
     }));
   }
   chips() {
     return make("path", {class: "chips", d: [...this.at.values()].map(([x, y]) => `M${x - 3} ${y - 3}h6v6h-6z`).join("")});
   }
+}
+
+/** The nodes of links by their hops from a chip; those as far from one are apart if links of other dimensions lead to them. */
+function layersOf({chips, from, to, dimension}, links) {
+  const next = new Map(), layer = new Map();
+  for (const l of links) next.set(from[l], [...(next.get(from[l]) ?? []), l]);
+  let edge = [...next.keys()].filter((node) => node < chips).sort((a, b) => a - b);
+  edge.forEach((node) => layer.set(node, 0));
+  const layers = [edge];
+  while (edge.length > 0) {
+    const found = new Map();  // node: its least dimension
+    for (const l of edge.flatMap((node) => next.get(node) ?? []))
+      if (!layer.has(to[l])) found.set(to[l], Math.min(found.get(to[l]) ?? Infinity, dimension[l]));
+    edge = [...found.keys()];
+    edge.forEach((node) => layer.set(node, layers.length));
+    for (const d of [...new Set(found.values())].sort((a, b) => a - b)) layers.push(edge.filter((node) => found.get(node) === d));
+  }
+  return layers;
 }
 
 class NetworkMap {
@@ -152,10 +175,10 @@ function heatLegend(most) {
 function network(record) {
   const {network, result} = record;
   if (!network || network.from.length === 0) return null;
-  const {nodes, from, to, bytes, utilisation, extents, dimension} = network;
+  const {nodes, from, to, bytes, utilisation} = network;
   const maps = [];
-  if (extents.length > 0 && dimension.some((d) => d >= 0)) maps.push(new NetworkMap(network, GridPlaces).element);
-  if (dimension.some((d) => d < 0)) maps.push(new NetworkMap(network, LayeredPlaces).element);
+  if (from.some((_, l) => onGrid(network, l))) maps.push(new NetworkMap(network, GridPlaces).element);
+  if (from.some((_, l) => !onGrid(network, l))) maps.push(new NetworkMap(network, LayeredPlaces).element);
   const rows = () => from.map((_, l) => l).sort((a, b) => utilisation[b] - utilisation[a]).map((l) => [nodes[from[l]], nodes[to[l]], bytesText(bytes[l]), percentText(utilisation[l])]);
   const switches = nodes.length - network.chips, counts = `${switches === 0 ? "" : `${switches} switches, `}${network.chips} chips, ${from.length} links`;
   const part = section("network", "Links on the network", make("p", {}, `${counts}, each one direction of a cable. Colour: what crossed over what could have crossed in the run.`),

@@ -106,12 +106,13 @@ RecordedNetwork read_network(const proto::Record::Network& network, const Place&
   if (network.to_size() != links || network.dimension_size() != links || network.bytes_size() != links || network.utilisation_size() != links)
     file.problem(place, fmt::format("expected as many ends, dimensions and figures as links: {}", links));
   if (!file.ok()) return read;
+  const int dimensions = read.extents.empty() ? 4 : static_cast<int>(read.extents.size());  // a machine has four at most
   for (int i = 0; i < links && file.ok(); ++i) {
     const RecordedLink link{network.from(i), network.to(i), network.dimension(i), network.bytes(i), network.utilisation(i)};
     if (link.from < 0 || link.from >= nodes || link.to < 0 || link.to >= nodes || link.from == link.to)
       file.problem(place.at("from", i), fmt::format("expected a link between two of {} nodes, found {} to {}", nodes, link.from, link.to));
-    else if (link.dimension < -1 || link.dimension >= static_cast<int>(read.extents.size()))
-      file.problem(place.at("dimension", i), fmt::format("expected -1 to {}, found {}", static_cast<int>(read.extents.size()) - 1, link.dimension));
+    else if (link.dimension < -1 || link.dimension >= dimensions)
+      file.problem(place.at("dimension", i), fmt::format("expected -1 to {}, found {}", dimensions - 1, link.dimension));
     else if (!(link.bytes >= 0) || !(link.utilisation >= 0))
       file.problem(place.at("bytes", i), "expected figures that are not negative");
     else

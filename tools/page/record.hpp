@@ -40,7 +40,7 @@ struct RecordedTimeline {
 /// One direction of a cable.
 struct RecordedLink {
   int from = 0, to = 0;  // in RecordedNetwork::nodes
-  int dimension = -1;    // of the grid, along which it goes; -1: none
+  int dimension = -1;    // the machine's, or of several slices that of `extents`, along which it goes; -1: none
   double bytes = 0, utilisation = 0;
 };
 struct RecordedNetwork {

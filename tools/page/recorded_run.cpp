@@ -43,7 +43,7 @@ std::size_t bars_of(const RecordedTimeline& timeline) {
   return bars;
 }
 
-/// The names of what memory is live for, by program and buffer: of a training step its kinds; otherwise roles, and of scratch what writes it first.
+/// The names of what memory is live for, by program and buffer: of a training step its kinds; otherwise roles, and of scratch what writes it.
 class MemoryKinds {
  public:
   MemoryKinds(const Run& run, std::vector<std::string>& names) : run_{run}, names_{names}, of_(run.model.schedule->programs.size()) {}
@@ -56,6 +56,8 @@ class MemoryKinds {
   }
 
  private:
+  static constexpr std::string_view other = "other";
+
   static std::string_view name_of(MemoryKind kind) {
     switch (kind) {
       case MemoryKind::weights: return "weights";
@@ -69,7 +71,7 @@ class MemoryKinds {
 
   [[nodiscard]] std::vector<std::string_view> kinds_of(std::uint32_t p) const {
     const Program& program = run_.model.schedule->programs[p];
-    std::vector<std::string_view> kinds(program.buffers.size(), "other");
+    std::vector<std::string_view> kinds(program.buffers.size(), other);
     if (run_.row.problem.training != nullptr) {
       const std::vector<MemoryKind>& known = run_.row.problem.training->memory[p];
       for (std::size_t b = 0; b < kinds.size(); ++b) kinds[b] = name_of(b < known.size() ? known[b] : MemoryKind::working);
@@ -79,15 +81,17 @@ class MemoryKinds {
       if (program.buffers[b].role == Role::input) kinds[b] = "inputs";
       if (program.buffers[b].role == Role::output) kinds[b] = "outputs";
     }
-    const auto written = [&](const Region& region, std::string_view kind) {
-      if (std::string_view& known = kinds[region.buffer.index()]; known == "other") known = kind;
+    // What a transfer and a product or copy write, such as a gathered array with the own block in it, is received; products come before copies.
+    const auto written = [&](const Region& region, std::string_view kind, auto... weaker) {
+      if (std::string_view& known = kinds[region.buffer.index()]; known == other || ((known == weaker) || ...)) known = kind;
     };
+    constexpr std::string_view received = "received", products = "products", copies = "copies and elementwise";
     for (const Task& task : program.tasks) {
-      if (const auto* matmul = std::get_if<Matmul>(&task.op)) written(matmul->out, "products");
+      if (const auto* matmul = std::get_if<Matmul>(&task.op)) written(matmul->out, products, copies);
       if (const auto* local = std::get_if<Local>(&task.op))
-        for (const Region& region : local->writes) written(region, "copies and elementwise");
-      if (const auto* shift = std::get_if<Shift>(&task.op)) written(shift->target, "received");
-      if (const auto* recv = std::get_if<Recv>(&task.op)) written(recv->target, "received");
+        for (const Region& region : local->writes) written(region, copies);
+      if (const auto* shift = std::get_if<Shift>(&task.op)) written(shift->target, received, products, copies);
+      if (const auto* recv = std::get_if<Recv>(&task.op)) written(recv->target, received, products, copies);
     }
     return kinds;
   }
@@ -164,12 +168,12 @@ Expected<RecordedNetwork> network_of(const Run& run, Cancellation stop) {
   for (const LinkMetrics& link : figures)
     if (!link.memory_of) of[link.link.index()] = &link;
   RecordedNetwork network{topology.chips(), extents_of(topology), {}, {}};
-  const int before = topology.parts() ? 1 : 0;  // dimensions of `extents` before those of the grid
+  const int before = !network.extents.empty() && topology.parts() ? 1 : 0;  // dimensions of `extents` before those of the grid
   for (int node = 0; node < topology.nodes(); ++node) {
     network.nodes.push_back(topology.chip_name(ChipId{node}));
     for (const OutLink& out : topology.out_links(ChipId{node})) {
       const LinkMetrics* const known = of[out.link.index()];
-      const auto dimension = network.extents.empty() ? std::nullopt : topology.dimension_of(out.link);
+      const auto dimension = topology.dimension_of(out.link);
       network.links.push_back({node, out.to.value, dimension ? *dimension + before : -1, known != nullptr ? known->bytes : 0, known != nullptr ? known->utilisation : 0});
     }
   }

@@ -16,19 +16,20 @@ function scaleOf(values, {log, text, fromZero}) {
       for (const factor of high - low < 1 ? [1, 2, 5] : [1]) if (decade + Math.log10(factor) >= low && decade + Math.log10(factor) <= high) ticks.push(factor * 10 ** decade);
     return {at: (value) => (Math.log10(value) - low) / (high - low), ticks: ticks.map((value) => [value, text(value)])};
   }
-  const low = fromZero ? Math.min(least, 0) : least, span = (most - low) * 1.05 || Math.abs(most) || 1, step = niceStep(span, 6), ticks = [];
+  const margin = (most - (fromZero ? Math.min(least, 0) : least)) * 0.05, low = fromZero ? Math.min(least, 0) : least - margin;
+  const span = most + margin - low || Math.abs(most) || 1, step = niceStep(span, 6), ticks = [];
   for (let tick = Math.ceil(low / step); tick * step <= low + span; ++tick) ticks.push(tick * step);
   return {at: (value) => (value - low) / span, ticks: ticks.map((value) => [value, text(value)])};
 }
 
-/** `series`: {name, points: [{x, y, text}], joined, hollow}; `lines`: {name, of}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
+/** `series`: {name, points: [{x, y, text}], joined, hollow}; `lines`: {name, of, dash}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
 class Scatter {
   constructor({x, y, series, lines = [], label}) {
     Object.assign(this, {x, y, series, lines});
     this.points = series.flatMap(({points}, s) => points.map((point) => ({...point, s})));
     this.count = this.points.length;
     this.drawing = pickable(this, label);
-    this.element = make("div", {}, this.drawing, markLegend(series));
+    this.element = make("div", {}, this.drawing, markLegend(series, lines));
     redrawn(this.drawing, (width) => this.draw(width));
   }
   fill(s) { return fills[s % 7]; }
@@ -45,7 +46,7 @@ class Scatter {
 
   draw(width) {
     const height = Math.min(Math.max(width * 0.5, 260), 420), left = 78, bottom = 40, top = 8, right = 12;
-    const x = scaleOf(this.points.map((p) => p.x), this.x), y = scaleOf(this.points.map((p) => p.y), this.y);
+    const x = scaleOf(this.points.map((p) => p.x), this.x), y = scaleOf([...this.points.map((p) => p.y), ...this.lines.flatMap(({of}) => this.ends().map(of))], this.y);
     const atX = (value) => left + x.at(value) * (width - left - right), atY = (value) => height - bottom - y.at(value) * (height - bottom - top);
     this.places = this.points.map((p) => [atX(p.x), atY(p.y)]);
     const parts = [];
@@ -60,16 +61,19 @@ class Scatter {
     const middle = (height - bottom) / 2;
     parts.push(make("text", {x: (left + width) / 2, y: height - 5, "text-anchor": "middle"}, this.x.label),
       make("text", {x: 12, y: middle, transform: `rotate(-90 12 ${middle})`, "text-anchor": "middle"}, this.y.label));
-    parts.push(...this.drawnLines(atX, atY, {left, right: width - right, top, bottom: height - bottom}));
+    parts.push(...this.drawnLines(atX, atY));
     this.series.forEach((series, s) => parts.push(...this.drawnSeries(series, s)));
     put(this.drawing, width, height, parts);
   }
 
-  drawnLines(atX, atY, area) {
-    const xs = this.points.map((p) => p.x), ends = [leastOf(xs), mostOf(xs)];
-    return this.lines.flatMap(({name, of, solid}) => {
-      const [[x1, y1], [x2, y2]] = ends.map((x) => [atX(x), Math.min(Math.max(atY(of(x)), area.top), area.bottom)]);
-      return [make("line", {x1, y1, x2, y2, stroke: "var(--faint)", "stroke-dasharray": solid ? null : "5 4"}), make("text", {class: "faint", x: x2 - 4, y: y2 - 3, "text-anchor": "end"}, name)];
+  ends() {
+    const xs = this.points.map((p) => p.x);
+    return [leastOf(xs), mostOf(xs)];
+  }
+  drawnLines(atX, atY) {
+    return this.lines.map(({of, dash}) => {
+      const [[x1, y1], [x2, y2]] = this.ends().map((x) => [atX(x), atY(of(x))]);
+      return make("line", {x1, y1, x2, y2, stroke: "var(--faint)", "stroke-dasharray": dash});
     });
   }
 
@@ -81,8 +85,10 @@ class Scatter {
   }
 }
 
-/** The marks of the series with their names. */
-function markLegend(series) {
-  return make("div", {class: "legend"}, series.map(({name, hollow}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
+/** The marks of the series and the lines that have names. */
+function markLegend(series, lines) {
+  const named = lines.filter(({name}) => name).map(({name, dash}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
+    make("line", {x1: -6, x2: 6, y1: 0, y2: 0, stroke: "var(--faint)", "stroke-width": 1.5, "stroke-dasharray": dash})), name));
+  return make("div", {class: "legend"}, named, series.map(({name, hollow}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
     make("path", {d: shapes[Math.floor(s / 7 + s) % shapes.length](0, 0, 4), fill: hollow ? "none" : fills[s % 7], stroke: hollow ? fills[s % 7] : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
 }

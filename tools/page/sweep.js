@@ -20,7 +20,8 @@ function points({result: {columns, rows}}) {
   const numbers = varied.filter((column) => rows.some((row) => isNumber(row[column])) && rows.every((row) => row[column] === null || isNumber(row[column])));
   const groups = varied.filter((column) => new Set(rows.map((row) => row[column])).size <= 12);
   if (numbers.length < 2) return null;
-  const first = (wanted, of) => wanted.find((name) => of.includes(name)) ?? of[0];
+  const done = rows.filter(({status}) => status === "done"), full = (column) => done.every((row) => row[column] !== null);
+  const first = (wanted, of) => wanted.find((name) => of.includes(name) && full(name)) ?? of.find(full) ?? of[0];
   const chosen = {y: first(["makespan_s", "step_s"], numbers), colour: first(["algorithm", "machine", "slice"], groups)};
   chosen.x = first(["bytes", "slice_count", "devices", "peak_memory_bytes"], numbers.filter((name) => name !== chosen.y));
   const place = make("div");

@@ -3,7 +3,7 @@ const planTime = (plan) => plan.predicted_s ?? plan.step_s;
 const planMemory = (plan) => plan.peak_memory_bytes ?? plan.memory_bytes?.total;
 /** Axes of training steps of size 1 are left out. */
 const planMesh = (plan) => meshText(plan.memory_bytes || plan.kind ? Object.fromEntries(Object.entries(plan.mesh).filter(([, size]) => size > 1)) : plan.mesh);
-const planText = (plan) => [plan.baseline, plan.slice, planMesh(plan), plan.pipeline, plan.microbatches ? `${plan.microbatches} microbatches` : "",
+const planText = (plan) => [plan.baseline, plan.slice, planMesh(plan), plan.pipeline, plan.microbatches ? `${plan.microbatches} microbatch${plan.microbatches === 1 ? "" : "es"}` : "",
   plan.remat ? `remat ${plan.remat}` : ""].filter((part) => part).join(", ");
 
 function tuningHead(record) {
@@ -17,12 +17,13 @@ function tuningHead(record) {
 
 function plans({result}) {
   const training = result.training !== undefined;
-  const own = training ? [["pipeline", (p) => `${p.pipeline ?? ""}${p.virtual_stages > 1 ? ` x ${p.virtual_stages}` : ""}`], ["microbatches", (p) => p.microbatches], ["remat", (p) => p.remat]]
-    : [["forward", (p) => timeText(p.forward_s)], ["backward", (p) => timeText(p.backward_s)]];
-  const columns = [["plan", (p) => p.rank], ["slice", (p) => p.slice], ["", hypothetical], ["mesh", planMesh], ["time", (p) => timeText(planTime(p))],
-    ["more than the best", (p) => percentText(p.margin)], ...own, ["MFU", mfuText], ["memory", (p) => bytesText(planMemory(p))], ["why it loses", (p) => p.why ?? ""]];
-  const rows = result.plans.map((plan) => columns.map(([, of]) => of(plan) ?? ""));
-  return section("plans", "Plans", barRows(result.plans.slice(0, 40).map((p) => ({name: `${p.rank}. ${planText(p)}`, value: planTime(p), note: timeText(planTime(p))}))), table(columns.map(([name]) => name), rows, 99));
+  const choices = training ? [["pipeline", (p) => `${p.pipeline ?? ""}${p.virtual_stages > 1 ? ` x ${p.virtual_stages}` : ""}`], ["microbatches", (p) => p.microbatches], ["remat", (p) => p.remat]] : [];
+  const passes = training ? [] : [["forward", (p) => timeText(p.forward_s)], ["backward", (p) => timeText(p.backward_s)]];
+  const words = [["plan", (p) => p.rank], ["slice", (p) => p.slice], ["", hypothetical], ["mesh", planMesh], ...choices, ["why it loses", (p) => p.why ?? ""]];
+  const figures = [["time", (p) => timeText(planTime(p))], ["more than the best", (p) => percentText(p.margin)], ...passes, ["MFU", mfuText], ["memory", (p) => bytesText(planMemory(p))]];
+  const columns = [...words, ...figures], rows = result.plans.map((plan) => columns.map(([, of]) => of(plan) ?? ""));
+  const bars = result.plans.slice(0, 40).map((p) => ({name: `${p.rank}. ${planText(p)}`, value: planTime(p), note: timeText(planTime(p))}));
+  return section("plans", "Plans", barRows(bars), table(columns.map(([name]) => name), rows, words.length));
 }
 
 /** Those of which no other needs less time and less memory. */
