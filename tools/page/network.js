@@ -96,7 +96,7 @@ class LayeredPlaces {
   labels() {
     return this.layers.flatMap((nodes) => nodes.length * 60 > this.width ? [] : nodes.map((node) => {
       const [x, y] = this.at.get(node);
-      return make("text", {class: "faint", x, y: y < 60 && this.layers.length > 1 ? y - 8 : y + 18, "text-anchor": "middle"}, this.names[node]);
+      return make("text", {class: "faint over", x, y: y < 60 && this.layers.length > 1 ? y - 8 : y + 18, "text-anchor": "middle"}, this.names[node]);
     }));
   }
   chips() {

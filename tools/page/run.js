@@ -46,10 +46,10 @@ function sensitivities({result}) {
 function criticalPath({result}) {
   const steps = result.explanation?.critical_path ?? [];
   if (steps.length === 0) return null;
-  const rows = steps.slice(0, 2000).map((s) => [s.task, s.receiver === null ? `${s.device}` : `${s.device} to ${s.receiver}`, s.axis ?? "", timeText(s.start_s), timeText(s.end_s), timeText(s.end_s - s.start_s)]);
+  const row = (s) => [s.task, s.receiver === null ? `${s.device}` : `${s.device} to ${s.receiver}`, s.axis ?? "", timeText(s.start_s), timeText(s.end_s), timeText(s.end_s - s.start_s)];
   const headings = ["task", "device", "axis", "begins", "ends", "takes"];
-  return section("path", "Critical path", make("p", {}, `${steps.length} steps; each begins when the one before it ends.`), table(headings, rows.slice(0, 12), 3),
-    rows.length > 12 ? make("details", {}, make("summary", {}, `${rows.length === steps.length ? "all" : `the first ${rows.length}`} steps`), table(headings, rows, 3)) : null);
+  return section("path", "Critical path", make("p", {}, `${steps.length} steps; each begins when the one before it ends.`), table(headings, steps.slice(0, 12).map(row), 3),
+    steps.length > 12 ? folded(headings, () => steps.map(row), 3, "all steps") : null);
 }
 
 function operations({result}) {

@@ -13,8 +13,14 @@ function unpacked({name, task, gap, length}) {
 
 /** Which operation of the run each task belongs to: the one with the longest name that its own begins with; -1: none. */
 function operationsOf(tasks, operations) {
-  return tasks.map((task) => operations.reduce((best, {name}, o) =>
-    task.startsWith(name) && (best < 0 || name.length > operations[best].name.length) ? o : best, -1));
+  const numbers = new Map(operations.map(({name}, o) => [name, o])), longest = mostOf([0, ...operations.map(({name}) => name.length)]);
+  return tasks.map((task) => {
+    for (let length = Math.min(task.length, longest); length > 0; --length) {
+      const found = numbers.get(task.slice(0, length));
+      if (found !== undefined) return found;
+    }
+    return -1;
+  });
 }
 
 /** The first bar that ends after a time. */
