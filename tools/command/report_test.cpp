@@ -268,6 +268,17 @@ TEST(ReportPage, LoadsNothing) {
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
 }
 
+TEST(ReportPage, IsSmallForManyChips) {
+  const Folder folder;
+  for (const auto& [line, most] : std::vector<std::pair<std::string, std::size_t>>{
+           {"run --machine tpu_v4 --slice 16x16 --workload gpt3-block --algorithm meshslice --slice-count 8 --quiet", 2'000'000},
+           {"run --machine tpu_v4 --slice 16x16x16 --mesh row=256,col=16 --gemm m=1048576,n=65536,k=32768 --algorithm meshslice --slice-count 8 --quiet", 8'000'000}}) {
+    const Record record = recorded(line, folder);
+    EXPECT_LT(write_record(record).size(), 20'000'000U);
+    EXPECT_LT(page_of({record}, {"a"}).size(), most) << line;
+  }
+}
+
 TEST(ReportPage, IsTheSameForTheSameRun) {
   const Folder folder;
   const std::string file = folder.file("page.html"), record = folder.file("run.record");

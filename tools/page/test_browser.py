@@ -42,6 +42,8 @@ NETWORKS = {
     "planes": ("run --machine tpu_v4 --slice 4x4x4 --mesh row=16,col=4 --gemm m=4096,n=4096,k=4096 --algorithm collective", 64, 0, 1),
     "twisted": ("run --machine tpu_v4 --slice 4x4x8 --topology twisted --mesh row=16,col=8 --gemm m=8192,n=4096,k=4096 --algorithm collective", 128, 0, 1),
     "switches": ("run --machine dgx_h100 --slice 2x8 --mesh row=2,col=8 --collective all-gather --axis row,col --bytes 1MiB", 16, None, 1),
+    "pods": ("run --machine tpu_v5e --slice 4x4 --pods 2 --mesh slice=2,row=4,col=4 --collective all-reduce --axis slice,row,col --bytes 1MiB", 32, None, 2),
+    "strips": ("run --machine dgx_h100 --slice 24x8 --mesh row=24,col=8 --collective all-gather --axis row,col --bytes 1MiB", 192, None, 1),
 }
 # The contrast of every text with what is behind it, by WCAG's formula; those below 4.5.
 CONTRAST = """
@@ -369,6 +371,7 @@ class OtherPages(InBrowser):
                 maps[0].send_keys(Keys.HOME)
                 self.assertRegex(self.tip(), r" to .*: [0-9.]+ %, [0-9.]+ .?B$")
                 self.screenshot(name, part)
+                self.check_print(name)
 
     def test_several_kinds_on_one_page(self):
         self.open("all")
@@ -377,6 +380,27 @@ class OtherPages(InBrowser):
         self.browser.find_element(By.LINK_TEXT, "planes.record").click()
         self.assertIn("network", self.sections())
 
+
+    def test_text_in_data_is_never_a_script(self):
+        """Names that would end the element that holds them, quotes, a label of a megabyte, and values of other kinds than podsim writes."""
+        hostile = "</script><script>window.ran = true</script><img src=x onerror='window.ran = true'>\"'`${window.ran = true}"
+        run = json.loads(podsim(self.folder, "run --machine tpu_v4 --slice 2x2 --gemm m=1024,n=1024,k=1024 --algorithm collective --explain --per device,link --format json --quiet"))
+        for entries, key in ((run["operations"], "name"), (run["axes"], "axis"), (run["per_link"], "link"), (run["explanation"]["critical_path"], "task")):
+            entries[0][key] = hostile
+        run["schedule"], run["operations"][-1]["name"] = hostile, "x" * 1_000_000
+        run["per_device"], run["explanation"]["sensitivities"] = 5, [{"parameter": None, "change": "a", "makespan_change": {}}]
+        compare = {"rows": [{"algorithm": hostile, "makespan_s": hostile, "mesh": 3}], "verdicts": [hostile]}
+        for name, data in (("hostile", run), ("other", compare)):
+            (self.folder / f"{name}.json").write_text(json.dumps(data))
+        podsim(self.folder, "report hostile.json other.json -o hostile.html")
+        self.open("hostile")
+        self.assertIn(hostile, self.browser.find_element(By.ID, "page").text)
+        self.assertIn("cannot be shown", self.browser.find_element(By.ID, "page").text)
+        self.browser.find_element(By.LINK_TEXT, "other.json").click()
+        self.drawn()
+        self.assertIn(hostile, self.browser.find_element(By.ID, "record").text)
+        self.assertIsNone(self.browser.execute_script("return window.ran"))
+        self.assertEqual(self.browser.get_log("browser"), [])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ function make(name, attributes = {}, ...children) {
   const element = svgNames.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== undefined && value !== null) element.setAttribute(key, String(value));
+    else if (value !== undefined && value !== null && !Number.isNaN(value)) element.setAttribute(key, String(value));
   }
   for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
   return element;
