@@ -208,6 +208,18 @@ std::vector<LiveMemory> BufferLives::over_time(DeviceId device) const {
   return result;
 }
 
+std::vector<MemoryChange> BufferLives::history(DeviceId device) const {
+  const auto& [p, local] = model_.deployment.places[model_.node_of[device.index()]];
+  if (p == no_device) return {};
+  const std::vector<Buffer>& buffers = model_.schedule->programs[p].buffers;
+  std::vector<MemoryChange> history;
+  for (std::size_t b = 0; b < buffers.size(); ++b)
+    if (buffers[b].role != Role::scratch && size_on_device(buffers[b]) > Bytes{}) history.push_back({{}, size_on_device(buffers[b]), BufferId{b}});
+  for (const Change& change : changes(p, local))
+    history.push_back({change.at, change.by, change.of < buffers.size() ? std::optional{BufferId{change.of}} : std::nullopt});
+  return history;
+}
+
 std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline) {
   BufferLives lives{model};
   read_times(model, timeline, lives);
@@ -218,6 +230,14 @@ std::vector<LiveBuffer> live_at_peak(const Model& model, const Timeline& timelin
   BufferLives lives{model};
   read_times(model, timeline, lives);
   return lives.live_at_peak(device);
+}
+
+std::vector<std::vector<MemoryChange>> memory_histories(const Model& model, const Timeline& timeline, const std::vector<DeviceId>& devices) {
+  BufferLives lives{model};
+  read_times(model, timeline, lives);
+  std::vector<std::vector<MemoryChange>> histories;
+  for (const DeviceId device : devices) histories.push_back(lives.history(device));
+  return histories;
 }
 
 }  // namespace podsim

@@ -23,6 +23,13 @@ struct LiveMemory {
   friend bool operator==(const LiveMemory&, const LiveMemory&) = default;
 };
 
+/// Storage of a device that becomes live, or ends.
+struct MemoryChange {
+  Picoseconds at;
+  Bytes by;                        // negative: it ends
+  std::optional<BufferId> buffer;  // as of LiveBuffer
+};
+
 /// When the buffers of each node are live: a scratch buffer from its earliest write to its last use, inputs and outputs always. Buffers on the host are not the
 /// device's. Scratch buffers of a Call count for all of its time, with the most that it needs at once.
 ///   cost    O(task instances) to read; 16 bytes per scratch buffer and node
@@ -39,6 +46,9 @@ class BufferLives final : public TimesReader {
   [[nodiscard]] std::vector<LiveBuffer> live_at_peak(DeviceId device) const;
   /// What is live on a device over time, from 0 on; times increase, and sizes that follow one another differ. The largest is its peak. Empty for a device that idles.
   [[nodiscard]] std::vector<LiveMemory> over_time(DeviceId device) const;
+  /// What a device holds at time 0, inputs and outputs, as changes; then all changes in order of time, at one time those that end first. Their largest sum
+  /// is the peak.
+  [[nodiscard]] std::vector<MemoryChange> history(DeviceId device) const;
 
  private:
   struct CallScratch {
@@ -73,5 +83,7 @@ class BufferLives final : public TimesReader {
 std::vector<Bytes> peak_memory(const Model& model, const Timeline& timeline);
 /// BufferLives::live_at_peak() of a timeline.
 std::vector<LiveBuffer> live_at_peak(const Model& model, const Timeline& timeline, DeviceId device);
+/// BufferLives::history() of a timeline.
+std::vector<std::vector<MemoryChange>> memory_histories(const Model& model, const Timeline& timeline, const std::vector<DeviceId>& devices);
 
 }  // namespace podsim

@@ -8,6 +8,7 @@
 #include "tools/command/comparison_options.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/differences_report.hpp"
@@ -18,7 +19,7 @@ namespace podsim {
 namespace {
 
 OptionGroup compare_options() {
-  return joined({system_options(true), mesh_devices_option(), precision_option(), what_if_options(true), problem_options(true), workload_options(), training_options(true), module_options(), comparison_options(), engine_options(),
+  return joined({system_options(true), mesh_devices_option(), precision_option(), what_if_options(true), problem_options(true), workload_options(), training_options(true), module_options(), comparison_options(), engine_options(), record_options(),
                  output_options(table_json_csv)});
 }
 
@@ -63,7 +64,7 @@ int report_nothing(const std::vector<LeftOut>& skipped, Console& console) {
 
 /// --hlo: the differences between a compiled module and schedules of its product.
 Expected<int> compare_module_and_print(const Options& options, Console& console) {
-  for (const char* name : {"vary", "crossover", "equal", "top"})
+  for (const char* name : {"vary", "crossover", "equal", "top", "record"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to comparisons without --hlo"};
   if (options.texts("mesh").size() > 1) return Diagnostic{option("mesh"), "expected one mesh with --hlo"};
   const Format format = format_of(options);
@@ -90,6 +91,8 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (options.has("hlo")) return compare_module_and_print(options, console);
   auto how = run_options_of(fields_of(options), options, console);
   if (!how) return how.error();
+  const auto record = record_request(options);
+  if (!record) return record.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
   how->tell("laying out the systems");
@@ -126,6 +129,8 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", told.rows.size(), setup->variants());
   if (told.rows.empty()) return interrupted ? static_cast<int>(exit_interrupted) : report_nothing(told.skipped, console);
 
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "compare", comparison_json(told), options); !ok) return ok.error();
   if (console.caller != nullptr) {
     console.caller->comparison = std::make_shared<ComparisonReport>(told);
     if (!options.has("output")) return interrupted ? exit_interrupted : exit_done;

@@ -70,13 +70,13 @@ class OptionParser {
       if (const auto plain = plain_words(arguments)) {
         for (const auto& [spec, value] : *plain)
           if (auto ok = take(*spec, value, options); !ok) return ok.error();
-        fill_in(arguments, options);
+        fill_in(options);
         return options;
       }
       describe(positional);
       for (const po::option& option : parsed(arguments).options)
         if (auto ok = take(spec_of(option.string_key), option.value, options); !ok) return ok.error();
-      fill_in(arguments, options);
+      fill_in(options);
       return options;
     } catch (const po::unknown_option& error) {
       std::vector<std::string> names;
@@ -176,12 +176,15 @@ class OptionParser {
         return Diagnostic{{}, fmt::format("--{}: expected {}, found {}", name, alternatives_text(choices), quoted(text))};
       texts.push_back(text);
     }
+    constexpr std::array<std::string_view, 6> changes_no_figure{"output", "format", "quiet", "threads", "trace", "record"};
+    if (std::find(changes_no_figure.begin(), changes_no_figure.end(), name) != changes_no_figure.end()) return success();
+    options.command_line_ += (options.command_line_.empty() ? "--" : " --") + name;
+    for (const std::string& text : value) options.command_line_ += " " + shell_word(text);
     return success();
   }
 
   /// Defaults, and the files that values name.
-  void fill_in(const std::vector<std::string>& arguments, Options& options) const {
-    for (const std::string& argument : arguments) options.command_line_ += (options.command_line_.empty() ? "" : " ") + shell_word(argument);
+  void fill_in(Options& options) const {
     for (const OptionSpec& spec : group_) {
       const std::string name = spec.long_name();
       if (spec.value.otherwise && !options.has(name)) options.values_[name] = {*spec.value.otherwise};

@@ -69,7 +69,7 @@ class Options {
   /// Of an option that may be repeated: every text, in order.
   [[nodiscard]] std::vector<std::string> texts(const std::string& name) const;
   [[nodiscard]] Expected<std::int64_t> integer(const std::string& name, std::int64_t low, std::int64_t high) const;
-  /// As they were given, for a shell.
+  /// As they were given, for a shell, without those that change no figure: files and form of output, --quiet, --threads.
   [[nodiscard]] const std::string& command_line() const { return command_line_; }
   /// The files that its values name.
   [[nodiscard]] const std::vector<NamedFile>& files() const { return files_; }

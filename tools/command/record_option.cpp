@@ -1,10 +1,12 @@
 #include "tools/command/record_option.hpp"
 
-#include "tools/page/record.hpp"
+#include <fmt/format.h>
+
+#include "tools/page/recorded_run.hpp"
 
 namespace podsim {
 
-OptionGroup record_options() { return {{"record", output_file("FILE"), "write what is known of the run, for `podsim report`"}}; }
+OptionGroup record_options() { return {{"record", output_file("FILE"), "write what is known of the result, for `podsim report`"}}; }
 
 Expected<std::unique_ptr<Sink>> record_request(const Options& options) {
   if (!options.has("record")) return std::unique_ptr<Sink>{};
@@ -29,8 +31,18 @@ Status write_record(Sink& sink, const Run& run, Details details, const Options& 
     else
       missing.push_back("the critical path and what each machine value would change: " + explanation.error().message);
   }
-  Record record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION);
-  record.missing.insert(record.missing.end(), missing.begin(), missing.end());
+  auto record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION, how.control.stop);
+  if (!record) return record.error();
+  record->missing.insert(record->missing.end(), missing.begin(), missing.end());
+  sink.write(write_record(*record));
+  return sink.close();
+}
+
+Status write_record(Sink& sink, std::string_view verb, std::string_view json, const Options& options) {
+  Record record;
+  record.podsim_version = PODSIM_VERSION;
+  record.command = fmt::format("podsim {} {}", verb, options.command_line());
+  record.result = recorded_result(json);
   sink.write(write_record(record));
   return sink.close();
 }

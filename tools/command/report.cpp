@@ -12,14 +12,14 @@ namespace podsim {
 namespace {
 
 OptionGroup report_options() {
-  return {{"record", input_files("RECORD"), "a record of a run, or its JSON; --record may be left out; repeatable"},
+  return {{"record", input_files("RECORD"), "a record, or the JSON of run, compare, tune, validate or sweep; --record may be left out; repeatable"},
           {"output,o", output_file("FILE.html"), "the page"},
           {"help,h", flag(), "this page"}};
 }
 
 Expected<int> write_page(const Options& options, Console& console) {
   const std::vector<std::string> files = options.texts("record");
-  if (files.empty()) return Diagnostic{{}, "expected a record, as `podsim run --record FILE` writes it, found none"};
+  if (files.empty()) return Diagnostic{{}, "expected a record, as --record FILE of run, compare, tune, validate and sweep writes it, found none"};
   if (!options.has("output")) return Diagnostic{{}, "expected -o FILE.html, found none"};
   std::vector<Record> records;
   std::vector<std::string> names;

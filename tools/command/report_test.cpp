@@ -9,6 +9,8 @@
 #include "sim/config/message_file.hpp"
 #include "tools/command/test_command.hpp"
 #include "tools/page/page.hpp"
+#include "tools/page/recorded_result.hpp"
+#include "tools/report/json.hpp"
 
 namespace podsim {
 namespace {
@@ -22,6 +24,14 @@ using ::testing::Not;
 using Json = nlohmann::ordered_json;
 
 const std::string product = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm meshslice --slice-count 2 --quiet ";
+
+/// What every verb but `run` is recorded by, small.
+const std::vector<std::pair<ResultKind, std::string>> other_verbs{
+    {ResultKind::comparison, "compare --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithms collective,meshslice --slice-count 2 --quiet"},
+    {ResultKind::tuning, "tune --machine tpu_v4 --slice 2x2 --gemm m=4096,n=4096,k=4096 --pareto 2 --quiet"},
+    {ResultKind::tuning, "tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 2 --pad --quiet"},
+    {ResultKind::validation, "validate tpu_v5p_ppermute --quiet"},
+};
 
 Record recorded(const std::string& line, const Folder& folder) {
   const std::string file = folder.file("run.record");
@@ -42,8 +52,9 @@ Json data_in(const std::string& page) {
 TEST(RunRecord, HasTheFiguresOfTheRunWithItsDetails) {
   const Folder folder;
   const Record record = recorded(product, folder);
-  Json kept = Json::parse(record.result), printed = test::json_of(product + "--explain --per device,link");
-  for (Json* json : {&kept, &printed}) json->erase("wall_s"), json->erase("build_s");
+  const Json kept = Json::parse(record.result);
+  Json printed = test::json_of(product + "--explain --per device,link");
+  for (const char* time : {"wall_s", "build_s"}) printed.erase(time);
   EXPECT_EQ(kept, printed);
   EXPECT_THAT(record.command, HasSubstr("podsim run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096"));
   EXPECT_TRUE(record.missing.empty());
@@ -73,6 +84,61 @@ TEST(RunRecord, TimelinesOfRepresentativesStandForAllDevices) {
   }
 }
 
+TEST(RunRecord, EqualRunsGiveEqualBytes) {
+  const Folder folder;
+  std::string bytes[3];
+  for (int i = 0; i < 3; ++i) {
+    const std::string file = folder.file(std::to_string(i));
+    ASSERT_EQ(podsim(product + "--threads " + std::to_string(i + 1) + " --record " + file + " --format json").status, exit_done);
+    bytes[i] = bytes_of_file(file);
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+  EXPECT_EQ(bytes[0], bytes[2]);
+}
+
+// Whatever the topology, and however the run is folded.
+TEST(RunRecord, EveryLinkHasItsTraffic) {
+  const Folder folder;
+  const std::string twisted = "run --machine tpu_v4 --slice 4x4x8 --topology twisted --mesh row=16,col=8 --gemm m=8192,n=4096,k=4096 --algorithm collective --quiet ";
+  const std::string switched = "run --machine dgx_h100 --slice 2x8 --mesh row=2,col=8 --collective all-gather --axis row,col --bytes 1MiB --quiet ";
+  for (const std::string& line : {product, twisted, switched}) {
+    const Record folded = recorded(line, folder), unfolded = recorded(line + "--fold off", folder);
+    ASSERT_TRUE(folded.network && unfolded.network);
+    ASSERT_EQ(folded.network->links.size(), unfolded.network->links.size());
+    double sum = 0, most = 0;
+    for (std::size_t l = 0; l < folded.network->links.size(); ++l) {
+      EXPECT_EQ(folded.network->links[l].bytes, unfolded.network->links[l].bytes) << l;
+      sum += folded.network->links[l].bytes;
+      most = std::max(most, folded.network->links[l].utilisation);
+    }
+    const Json result = Json::parse(folded.result);
+    EXPECT_EQ(sum, result["link_bytes"].get<double>()) << line;
+    double printed = 0;
+    for (const Json& link : result["per_link"])
+      if (!link["link"].get<std::string>().starts_with("HBM")) printed = std::max(printed, link["utilisation"].get<double>());
+    EXPECT_EQ(most, printed) << line;
+  }
+}
+
+TEST(RunRecord, LiveMemoryReachesThePeakOfTheDevice) {
+  const Folder folder;
+  for (const std::string& line : {product, std::string{"run --machine tpu_v5p --slice 2x2x1 --mesh fsdp=4 --training llama3-8b --batch 4 --remat full --pad --force --quiet "}}) {
+    const Record record = recorded(line, folder);
+    ASSERT_FALSE(record.timelines.empty());
+    for (const RecordedTimeline& timeline : record.timelines) {
+      Bytes now, peak;
+      for (std::size_t c = 0; c < timeline.memory.size(); ++c) {
+        now += timeline.memory[c].by;
+        if (c + 1 == timeline.memory.size() || timeline.memory[c + 1].at > timeline.memory[c].at) peak = std::max(peak, now);
+      }
+      const Json devices = Json::parse(record.result)["per_device"];
+      const auto own = std::find_if(devices.begin(), devices.end(), [&](const Json& device) { return device["device"] == timeline.device; });
+      ASSERT_NE(own, devices.end());
+      EXPECT_EQ(peak.count(), (*own)["peak_memory_bytes"].get<std::int64_t>()) << line;
+    }
+  }
+}
+
 TEST(RunRecord, IsReadBackEqual) {
   const Folder folder;
   const std::string bytes = write_record(recorded(product, folder));
@@ -87,12 +153,47 @@ TEST(RunRecord, ATruncatedOneIsAnError) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{8}, bytes.size() / 2, bytes.size() - 1}) EXPECT_FALSE(read_record(bytes.substr(0, size), "cut")) << size;
 }
 
-TEST(RunRecord, MutantsAreRefusedOrMakeAPage) {
+TEST(Record, OfEveryVerbHasItsResult) {
   const Folder folder;
-  const Record record = recorded("run --machine ideal --slice 2 --collective all-gather --axis row --bytes 64 --quiet", folder);
-  const std::string payload = write_record(record).substr(binary_magic.size() + 1 + 8);
+  for (const auto& [kind, line] : other_verbs) {
+    const Record record = recorded(line, folder);
+    EXPECT_EQ(record.kind, kind) << line;
+    Json printed = test::json_of(line);
+    printed.erase("wall_s");
+    if (printed.contains("rows"))
+      for (Json& row : printed["rows"]) row.erase("wall_s"), row.erase("build_s");
+    EXPECT_EQ(Json::parse(record.result), printed) << line;
+    const std::string bytes = write_record(record);
+    EXPECT_EQ(write_record(recorded(line + " --threads 1", folder)), bytes) << line;
+    const Json data = data_in(page_of({record}, {"a"}));
+    EXPECT_EQ(data[0]["kind"], std::string{name_of(kind)});
+    EXPECT_EQ(data[0]["result"], printed) << line;
+  }
+}
+
+TEST(Record, OfASweepHasItsPointsFromARunAndFromAStore) {
+  const Folder folder;
+  const std::string sweep = folder.file("small.textproto",
+                                        "format_version: 1\nsweep { machine: \"tpu_v4\" slice: \"2x2\" gemm: \"m=1024,n=1024,k=1024\" algorithm: [\"collective\", \"wang\"] }\n");
+  const Record record = recorded("sweep " + sweep + " --store " + folder.file("store") + " --quiet", folder);
+  EXPECT_EQ(record.kind, ResultKind::sweep);
+  EXPECT_EQ(Json::parse(record.result), test::json_of("sweep --store " + folder.file("store") + " --export json"));
+  EXPECT_EQ(recorded("sweep --quiet --store " + folder.file("store"), folder).result, record.result);
+}
+
+TEST(Record, TimesOfPodsimItselfAreLeftOutOfItAndNothingElse) {
+  EXPECT_EQ(recorded_result(R"({"wall_s": 1, "a": [{"build_s": 2, "b": 1e-3}, 5, "x"], "mesh": {"wall_s": 4}})"), R"({"a":[{"b":0.001},5,"x"],"mesh":{"wall_s":4}})");
+}
+
+/// The mutants that a test tries: PODSIM_RECORD_MUTANTS, or few.
+int mutants_asked() {
   const char* const asked = std::getenv("PODSIM_RECORD_MUTANTS");
-  const int mutants = asked != nullptr ? std::atoi(asked) : 5000;
+  return asked != nullptr ? std::atoi(asked) : 5000;
+}
+
+/// Mutants of a record are refused, or make a page that is data.
+void try_mutants(const Record& record, int mutants) {
+  const std::string payload = write_record(record).substr(binary_magic.size() + 1 + 8);
   int read = 0;
   for (int m = 0; m < mutants; ++m) {
     Rng rng{static_cast<std::uint64_t>(m)};
@@ -114,6 +215,25 @@ TEST(RunRecord, MutantsAreRefusedOrMakeAPage) {
   EXPECT_LT(read, mutants);
 }
 
+TEST(RunRecord, MutantsAreRefusedOrMakeAPage) {
+  const Folder folder;
+  try_mutants(recorded("run --machine ideal --slice 2 --collective all-gather --axis row --bytes 64 --quiet", folder), mutants_asked());
+}
+
+TEST(Record, MutantsOfOtherVerbsAreRefusedOrMakeAPage) {
+  const auto with = [](ResultKind kind, const std::string& result) {
+    Record record;
+    record.podsim_version = "1", record.command = "podsim", record.result = result, record.kind = kind;
+    return record;
+  };
+  const std::vector<Record> records{
+      with(ResultKind::comparison, R"({"rows":[{"makespan_s":0.5,"algorithm":"wang"}],"skipped":[],"verdicts":["a"]})"),
+      with(ResultKind::tuning, R"({"plans":[{"rank":1,"predicted_s":0.25,"mesh":{"row":2}}],"candidates":3})"),
+      with(ResultKind::validation, R"({"datasets":[{"name":"a","rows":[{"measured_s":1,"predicted_s":2}],"cases":[]}],"rungs":{}})"),
+      with(ResultKind::sweep, R"({"columns":["point","bytes"],"rows":[{"point":1,"bytes":null}]})")};
+  for (const Record& record : records) try_mutants(record, mutants_asked() / static_cast<int>(records.size()));
+}
+
 TEST(ReportPage, NamesInItAreNeverMarkup) {
   const Folder folder;
   Record record = recorded(product, folder);
@@ -125,6 +245,19 @@ TEST(ReportPage, NamesInItAreNeverMarkup) {
   EXPECT_EQ(data_in(page)[0]["tasks"][0].get<std::string>(), as_utf8(hostile));
 }
 
+TEST(ReportPage, AnyBytesOfNamesAndOneLongLabelAreText) {
+  const Folder folder;
+  Record record = recorded(product, folder);
+  const std::string label(1'000'000, '<');
+  record.tasks.front() = label;
+  record.network->nodes.front() = record.memory_kinds.front() = "\"</script><script>alert(1)</script>";
+  const std::string page = page_of({record}, {"a"});
+  EXPECT_THAT(page, Not(HasSubstr("</script><script>alert(1)")));
+  const Json data = data_in(page);
+  EXPECT_EQ(data[0]["tasks"][0].get<std::string>(), label);
+  EXPECT_EQ(data[0]["network"]["nodes"][0].get<std::string>(), record.network->nodes.front());
+}
+
 TEST(ReportPage, LoadsNothing) {
   const Folder folder;
   const std::string page = page_of({recorded(product, folder)}, {"a"});
@@ -133,6 +266,17 @@ TEST(ReportPage, LoadsNothing) {
   code.erase(code.find("http://www.w3.org/2000/svg"), 26);  // the name of a language
   for (const char* what : {"://", "src=", "@import", "url(", "fetch(", "XMLHttp", "innerHTML", "insertAdjacent", "document.write", "eval("}) EXPECT_THAT(code, Not(HasSubstr(what)));
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+}
+
+TEST(ReportPage, IsSmallForManyChips) {
+  const Folder folder;
+  for (const auto& [line, most] : std::vector<std::pair<std::string, std::size_t>>{
+           {"run --machine tpu_v4 --slice 16x16 --workload gpt3-block --algorithm meshslice --slice-count 8 --quiet", 2'000'000},
+           {"run --machine tpu_v4 --slice 16x16x16 --mesh row=256,col=16 --gemm m=1048576,n=65536,k=32768 --algorithm meshslice --slice-count 8 --quiet", 8'000'000}}) {
+    const Record record = recorded(line, folder);
+    EXPECT_LT(write_record(record).size(), 20'000'000U);
+    EXPECT_LT(page_of({record}, {"a"}).size(), most) << line;
+  }
 }
 
 TEST(ReportPage, IsTheSameForTheSameRun) {
@@ -165,6 +309,7 @@ TEST(ReportPage, BadInputIsNamedAndLeavesNoFile) {
            {other, other + ":1:1: expected the JSON of `podsim run`"},
            {cut, cut + ":2:1: expected the rest of a JSON object"},
            {folder.file("none"), "none"},
+           {folder.file("nan.json", "{\"rows\": [],\n \"verdicts\": NaN}"), "nan.json:2:"},
        }) {
     const Outcome outcome = podsim("report " + line + " -o " + page);
     EXPECT_EQ(outcome.status, exit_bad_input) << line;

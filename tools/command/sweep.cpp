@@ -6,6 +6,7 @@
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/command/sweep_files.hpp"
 #include "tools/command/sweep_merge.hpp"
 #include "tools/report/comparison_report.hpp"
@@ -27,7 +28,7 @@ OptionGroup sweep_options() {
                         {"export", word("csv|json"), "print every stored point in order, instead of running"},
                         {"query", word("SQL"), "print what one SQL statement reads; `results` is the view to begin with"},
                         {"status", flag(), "print how far the sweep is, also while it runs"}};
-  return joined({own, output_options(table_json_csv)});
+  return joined({own, record_options(), output_options(table_json_csv)});
 }
 
 std::string progress_text(const SweepCount& count, double seconds) {
@@ -44,6 +45,13 @@ void tell_failures(const SweepEnd& end, Console& console) {
   if (end.count.failed > end.failures.size()) fmt::print(console.err, "  and {} more\n", end.count.failed - end.failures.size());
 }
 
+/// Every point as --export json prints it. Errors: those of the store and of the file.
+Status record_points(Sink& sink, Database& database, const Options& options) {
+  const auto points = export_results(database, Format::json);
+  if (!points) return points.error();
+  return write_record(sink, "sweep", *points, options);
+}
+
 int report_from(const std::string& store, const Options& options, Console& console) {
   const Format format = format_of(options);
   Format export_format = Format::csv;
@@ -53,8 +61,12 @@ int report_from(const std::string& store, const Options& options, Console& conso
     else if (options.text("export") != "csv")
       return report({option("export"), "expected csv or json, found " + quoted(options.text("export"))}, console);
   }
+  const auto record = record_request(options);
+  if (!record) return report(record.error(), console);
   auto database = open_store_to_read(store, console.interrupted);
   if (!database) return report(database.error(), console);
+  if (*record != nullptr)
+    if (auto ok = record_points(**record, *database, options); !ok) return report(ok.error(), console);
   const auto text = options.has("export")  ? export_results(*database, export_format)
                     : options.has("query") ? query_results(*database, options.text("query"), format)
                                            : store_status(*database, store, format);
@@ -105,9 +117,9 @@ Status check_options(const Options& options) {
     if (!options.has("store")) return Diagnostic{{}, "--store is missing: the file that the parts are merged into"};
     return success();
   }
-  if (options.has("shard") && asked > 0) return Diagnostic{option("shard"), "belongs to a sweep that runs; a store tells of all points that are in it"};
-  if (!options.has("file") && asked == 0)
-    return Diagnostic{{}, "sweep what? A FILE.textproto, or --store with --export, --query, --status or --merge; --help has examples"};
+  if (options.has("shard") && (asked > 0 || (options.has("record") && !options.has("file")))) return Diagnostic{option("shard"), "belongs to a sweep that runs; a store tells of all points that are in it"};
+  if (!options.has("file") && asked == 0 && !options.has("record"))
+    return Diagnostic{{}, "sweep what? A FILE.textproto, or --store with --export, --query, --status, --record or --merge; --help has examples"};
   if (!options.has("file") && !options.has("store")) return Diagnostic{{}, "--store is missing: the file that keeps the results"};
   return success();
 }
@@ -135,7 +147,7 @@ int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
     const int status = report_from(store, options, console);
     return status == exit_done && !*complete ? exit_false : status;
   }
-  const bool runs = !options.has("export") && !options.has("query") && !options.flag("status");
+  const bool runs = options.has("file") && !options.has("export") && !options.has("query") && !options.flag("status");
   return runs ? run_file(options.text("file"), store, shard, options, console) : report_from(store, options, console);
 }
 

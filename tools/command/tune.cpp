@@ -9,6 +9,7 @@
 #include "tools/command/answers.hpp"
 #include "tools/command/baseline_option.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/report/tuning_report.hpp"
@@ -30,7 +31,7 @@ std::string progress_text(const TuningProgress& progress, double seconds) {
 }
 
 OptionGroup tune_options() {
-  return joined({search_options(), system_options(false), precision_option(), what_if_options(false), workload_options(), tuning_options(), tuned_training_options(), baseline_option(), threads_option(),
+  return joined({search_options(), system_options(false), precision_option(), what_if_options(false), workload_options(), tuning_options(), tuned_training_options(), baseline_option(), threads_option(), record_options(),
                  output_options(table_json)});
 }
 
@@ -87,6 +88,8 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
   if (tunes_training(options)) return tune_training_and_print(options, console);
   auto request = tuning_request(options, console);
   if (!request) return request.error();
+  const auto record = record_request(options);
+  if (!record) return record.error();
   const auto answer = std::make_shared<TuningAnswer>();
   answer->request = *std::move(request);
   TuningReport& found = answer->found;
@@ -104,6 +107,8 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
   }
   if (options.flag("explain") && !tuning.interrupted)
     if (auto ok = add_explanation(answer->request, found); !ok) return ok.error();
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "tune", tuning_json(found), options); !ok) return ok.error();
   if (console.caller != nullptr) {
     for (const TunedPlan& plan : tuning.plans) answer->plans.push_back(saved_plan(answer->request, plan, options));
     console.caller->tuning = answer;

@@ -9,6 +9,7 @@
 #include "algorithms/pipeline/pipeline.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/search_options.hpp"
 #include "tools/console/progress.hpp"
@@ -194,6 +195,8 @@ Expected<int> tune_training_and_print(const Options& options, Console& console) 
   const auto begin = std::chrono::steady_clock::now();
   auto request = training_request(options, console);
   if (!request) return in_options(request.error());
+  const auto record = record_request(options);
+  if (!record) return record.error();
   ProgressLine line{console, options.flag("quiet")};
   request->progress = [&](const TrainingRequest::Progress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
   auto tuning = tune_training(*request);
@@ -209,6 +212,8 @@ Expected<int> tune_training_and_print(const Options& options, Console& console) 
     report.runs.push_back(run ? TextOrReason{*std::move(run), {}} : TextOrReason{{}, run.error().message});
   }
   report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "tune", training_tuning_json(report), options); !ok) return ok.error();
   tell_table([&] { return training_tuning_table(report); }, console);
   const auto status =
       print_output(options, format_of(options) == Format::json ? training_tuning_json(report) : training_tuning_table(report), console);

@@ -7,6 +7,7 @@
 #include "sim/base/units.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/observations.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/console/progress.hpp"
@@ -50,6 +51,7 @@ int explain_observations(const Options& options, Console& console) {
   if (!options.has("observations") || !options.has("machine"))
     return report({option("explain"), "expected --observations and --machine: what is explained, and on which machine"}, console);
   if (format_of(options) == Format::csv) return report({option("explain"), "prints a table or json"}, console);
+  if (options.has("record")) return report({option("record"), "belongs to validations without --explain"}, console);
   const auto imported = imported_observations(options);
   if (!imported) return report(imported.error(), console);
   const auto system = system_of(options);
@@ -89,7 +91,7 @@ OptionGroup validate_options() {
                         {"explain", flag(), "of --observations: the bound of every row, the times of all algorithms, and a sentence"},
                         {"plot", output_file("FILE.svg"), "draw measured against predicted"},
                         {"threads", word("N", "0"), "0: as many as the machine has"}};
-  return joined({own, import_options(), system_options(false), output_options(table_json_csv)});
+  return joined({own, import_options(), system_options(false), record_options(), output_options(table_json_csv)});
 }
 
 }  // namespace
@@ -101,8 +103,12 @@ int validate_verb(const std::vector<std::string>& arguments, Console& console) {
   if (options.has("observations") && options.has("dataset"))
     return report({option("observations"), "expected datasets or --observations, found both"}, console);
   if (options.flag("explain")) return explain_observations(options, console);
+  const auto record = record_request(options);
+  if (!record) return report(record.error(), console);
   const auto validations = options.has("observations") ? of_observations(options) : of_datasets(options, console);
   if (!validations) return report(validations.error(), console);
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "validate", validation_json(*validations), options); !ok) return report(ok.error(), console);
   const Format format = format_of(options);
   tell_table([&] { return validation_table(*validations, options.flag("rows")); }, console);
   const std::string text = format == Format::json  ? validation_json(*validations)

@@ -1,7 +1,6 @@
 #include "tools/page/page.hpp"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include <algorithm>
 #include <cassert>
@@ -34,39 +33,62 @@ std::string in_script(std::string_view json) {
   return text;
 }
 
-/// [a,b,...] of `number` of each bar.
+/// ,"name":[a,b,...] of `number` of each of `count`.
 template <class Number>
-void put_numbers(std::string& out, std::string_view name, const std::vector<RecordedBar>& bars, Number number) {
+void put_numbers(std::string& out, std::string_view name, std::size_t count, Number number) {
   fmt::format_to(std::back_inserter(out), R"(,"{}":[)", name);
-  for (std::size_t b = 0; b < bars.size(); ++b) fmt::format_to(std::back_inserter(out), "{}{}", b == 0 ? "" : ",", number(b));
+  for (std::size_t i = 0; i < count; ++i) fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "" : ",", number(i));
   out += "]";
 }
+
+/// Times as what each lies behind the one before.
+Picoseconds before(const std::vector<RecordedChange>& changes, std::size_t c) { return c == 0 ? Picoseconds{} : changes[c - 1].at; }
 
 void put_timeline(std::string& out, const RecordedTimeline& timeline) {
   fmt::format_to(std::back_inserter(out), R"({{"device":{},"name":{},"alike":{},"lines":[)", timeline.device, json_text(timeline.name), timeline.alike);
   for (std::size_t l = 0; l < timeline.lines.size(); ++l) {
     const auto& [name, bars] = timeline.lines[l];
     fmt::format_to(std::back_inserter(out), R"({}{{"name":{})", l == 0 ? "" : ",", json_text(name));
-    put_numbers(out, "task", bars, [&](std::size_t b) { return bars[b].task; });
-    put_numbers(out, "gap", bars, [&](std::size_t b) { return (bars[b].begin - (b == 0 ? Picoseconds{} : bars[b - 1].end)).count(); });
-    put_numbers(out, "length", bars, [&](std::size_t b) { return (bars[b].end - bars[b].begin).count(); });
+    put_numbers(out, "task", bars.size(), [&](std::size_t b) { return bars[b].task; });
+    put_numbers(out, "gap", bars.size(), [&](std::size_t b) { return (bars[b].begin - (b == 0 ? Picoseconds{} : bars[b - 1].end)).count(); });
+    put_numbers(out, "length", bars.size(), [&](std::size_t b) { return (bars[b].end - bars[b].begin).count(); });
     out += "}";
   }
-  out += "]}";
+  out += "]";
+  if (const std::vector<RecordedChange>& changes = timeline.memory; !changes.empty()) {
+    out += R"(,"memory":{"changes":)" + std::to_string(changes.size());
+    put_numbers(out, "gap", changes.size(), [&](std::size_t c) { return (changes[c].at - before(changes, c)).count(); });
+    put_numbers(out, "kind", changes.size(), [&](std::size_t c) { return changes[c].kind; });
+    put_numbers(out, "by", changes.size(), [&](std::size_t c) { return changes[c].by.count(); });
+    out += "}";
+  }
+  out += "}";
+}
+
+void put_network(std::string& out, const RecordedNetwork& network) {
+  const std::vector<RecordedLink>& links = network.links;
+  fmt::format_to(std::back_inserter(out), R"(,"network":{{"chips":{},"extents":{},"nodes":{})", network.chips, Json(network.extents).dump(), Json(network.nodes).dump());
+  put_numbers(out, "from", links.size(), [&](std::size_t l) { return links[l].from; });
+  put_numbers(out, "to", links.size(), [&](std::size_t l) { return links[l].to; });
+  put_numbers(out, "dimension", links.size(), [&](std::size_t l) { return links[l].dimension; });
+  put_numbers(out, "bytes", links.size(), [&](std::size_t l) { return links[l].bytes; });
+  put_numbers(out, "utilisation", links.size(), [&](std::size_t l) { return links[l].utilisation; });
+  out += "}";
 }
 
 std::string data_of(const Record& record, const std::string& name) {
-  Json machine = Json::array(), missing = Json::array(), tasks = Json::array();
+  Json machine = Json::array();
   for (const SourcedValue& value : record.machine) machine.push_back(Json{{"path", value.path}, {"value", value.value}, {"source", value.source}});
-  for (const std::string& what : record.missing) missing.push_back(what);
-  for (const std::string& task : record.tasks) tasks.push_back(task);
-  std::string out = fmt::format(R"({{"file":{},"version":{},"command":{},"machine":{},"missing":{},"tasks":{},"timelines":[)", json_text(name),
-                                json_text(record.podsim_version), json_text(record.command), machine.dump(), missing.dump(), tasks.dump());
+  std::string out = fmt::format(R"({{"kind":"{}","file":{},"version":{},"command":{},"machine":{},"missing":{},"tasks":{},"memory_kinds":{},"timelines":[)",
+                                name_of(record.kind), json_text(name), json_text(record.podsim_version), json_text(record.command), machine.dump(),
+                                Json(record.missing).dump(), Json(record.tasks).dump(), Json(record.memory_kinds).dump());
   for (std::size_t t = 0; t < record.timelines.size(); ++t) {
     if (t > 0) out += ",";
     put_timeline(out, record.timelines[t]);
   }
-  return out + "],\"result\":" + record.result + "}";
+  out += "]";
+  if (record.network) put_network(out, *record.network);
+  return out + ",\"result\":" + record.result + "}";
 }
 
 }  // namespace
@@ -79,16 +101,16 @@ Expected<Record> read_record_or_json(std::string_view bytes, const std::string& 
     if (!read) return read.error();
     record = *std::move(read);
   } else {
+    const auto kind = kind_of_result(bytes, file);
+    if (!kind) return kind.error();
+    record.kind = *kind;
     record.result = bytes;
-    record.missing = {"the command, the machine's values and the timelines: this is the JSON of a run; podsim run --record FILE writes all"};
+    record.missing = {record.kind == ResultKind::run ? "the command, the machine's values, the timelines, the links and live memory: this is the JSON of a run; podsim run --record FILE writes all"
+                                                     : "the command: this is JSON; --record FILE writes it too"};
   }
-  if (auto step = read_run_step(record.result, is_record ? file + ": result" : file); !step) return step.error();
-  const simdjson::padded_string padded{record.result};
-  simdjson::dom::parser parser;
-  simdjson::dom::element json;
-  const auto error = parser.parse(padded).get(json);
-  assert(error == simdjson::SUCCESS && "it was read before");
-  record.result = simdjson::minify(json);
+  if (record.kind == ResultKind::run)
+    if (auto step = read_run_step(record.result, is_record ? file + ": result" : file); !step) return step.error();
+  record.result = on_one_line(record.result);
   return record;
 }
 
@@ -97,7 +119,7 @@ std::string page_of(const std::vector<Record>& records, const std::vector<std::s
   for (std::size_t r = 0; r < records.size(); ++r) data += (r == 0 ? "" : ",") + data_of(records[r], names[r]);
   data += "]";
   std::string scripts;
-  for (const char* script : {"text", "charts", "timeline", "main"}) scripts += part(script);
+  for (const char* script : {"text", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "sweep", "main"}) scripts += part(script);
   std::string page{part("frame")};
   const auto put = [&](std::string_view mark, std::string_view text) { page.replace(page.find(mark), mark.size(), text); };
   put("/*style*/", part("style"));

@@ -1,4 +1,4 @@
-// The page of a run: one HTML file that loads nothing and explains the run to whoever opens it.
+// The page of runs, comparisons, searches and so on: one HTML file that loads nothing and explains them to whoever opens it.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace podsim {
 
-/// Reads a record, or the JSON of a run, which is a record that lacks the rest and says so. Errors: those of read_record(), with `file:line:column` JSON
-/// that is none or not a run's.
+/// Reads a record, or the JSON of a result, which is a record that lacks the rest and says so. Errors: those of read_record(), with `file:line:column`
+/// JSON that is none or no result.
 Expected<Record> read_record_or_json(std::string_view bytes, const std::string& file);
 
-/// The page of these runs, of which `names` are the files. Data stand in it as text that no browser runs. The same records give the same bytes.
+/// The page of these records, of which `names` are the files. Data stand in it as text that no browser runs. The same records give the same bytes.
 std::string page_of(const std::vector<Record>& records, const std::vector<std::string>& names);
 
 }  // namespace podsim

@@ -2,49 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "sim/config/message_file.hpp"
 #include "tools/page/record.pb.h"
-#include "tools/report/device_events.hpp"
+#include "tools/report/json.hpp"
 
 namespace podsim {
 
 namespace {
 
 constexpr FileFormat record_format{"a record", 'C', 1};
-
-/// Numbers the names of tasks in the order in which they are asked for.
-class TaskNames {
- public:
-  explicit TaskNames(std::vector<std::string>& names) : names_{names} {}
-  std::uint32_t of(const std::string& name) {
-    const auto [entry, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (is_new) names_.push_back(name);
-    return entry->second;
-  }
-
- private:
-  std::vector<std::string>& names_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;
-};
-
-RecordedTimeline timeline_of(const Run& run, const DeviceMetrics& metrics, TaskNames& names) {
-  const Program& program = run.model.schedule->programs[run.model.deployment.places[run.model.node_of[metrics.device.index()]].program];
-  RecordedTimeline timeline{metrics.device.value, run.model.schedule->mesh.name(metrics.device), static_cast<int>(metrics.devices), {}};
-  const DeviceEvents events = events_of(run.model, run.timeline, metrics.device);
-  for (const std::string& line : events.lines) timeline.lines.push_back({line, {}});
-  for (const TraceEvent& event : events.events)
-    timeline.lines[event.line].bars.push_back({event.begin, event.end, names.of(program.tasks[event.task.index()].label)});
-  return timeline;
-}
-
-std::size_t bars_of(const RecordedTimeline& timeline) {
-  std::size_t bars = 0;
-  for (const RecordedLine& line : timeline.lines) bars += line.bars.size();
-  return bars;
-}
 
 void add_line(proto::Record::DeviceTimeline& message, const RecordedLine& line) {
   auto& written = *message.add_lines();
@@ -55,6 +21,30 @@ void add_line(proto::Record::DeviceTimeline& message, const RecordedLine& line) 
     written.add_gap_ps((bar.begin - before).count());
     written.add_length_ps((bar.end - bar.begin).count());
     before = bar.end;
+  }
+}
+
+void add_memory(proto::Record::DeviceTimeline& message, const std::vector<RecordedChange>& changes) {
+  auto& written = *message.mutable_memory();
+  Picoseconds before;
+  for (const RecordedChange& change : changes) {
+    written.add_gap_ps((change.at - before).count());
+    written.add_kind(change.kind);
+    written.add_by_bytes(change.by.count());
+    before = change.at;
+  }
+}
+
+void write_network(proto::Record::Network& written, const RecordedNetwork& network) {
+  written.set_chips(network.chips);
+  for (const int extent : network.extents) written.add_extents(extent);
+  for (const std::string& node : network.nodes) written.add_nodes(as_utf8(node));
+  for (const RecordedLink& link : network.links) {
+    written.add_from(link.from);
+    written.add_to(link.to);
+    written.add_dimension(link.dimension);
+    written.add_bytes(link.bytes);
+    written.add_utilisation(link.utilisation);
   }
 }
 
@@ -80,26 +70,58 @@ RecordedLine read_line(const proto::Record::Line& line, int tasks, const Place& 
   return read;
 }
 
-}  // namespace
-
-Record record_of(const Run& run, const Details& details, std::string command, std::string podsim_version) {
-  Record record{std::move(podsim_version), std::move(command), result_json(run, details), sourced_values(run.system->machine), {}, {}, {}};
-  std::vector<DeviceMetrics> classes = details.devices;
-  std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.devices > b.devices; });
-  TaskNames names{record.tasks};
-  std::size_t bars = 0;
-  for (const DeviceMetrics& metrics : classes) {
-    if (record.timelines.size() == most_timelines) break;
-    if (run.model.deployment.places[run.model.node_of[metrics.device.index()]].program == no_device) continue;
-    RecordedTimeline timeline = timeline_of(run, metrics, names);
-    bars += bars_of(timeline);
-    if (bars > most_bars && !record.timelines.empty()) break;
-    record.timelines.push_back(std::move(timeline));
+/// Changes of memory that never make a sum negative or too large. Problems: others.
+std::vector<RecordedChange> read_memory(const proto::Record::Memory& memory, int kinds, const Place& place, MessageFile& file) {
+  std::vector<RecordedChange> read;
+  if (memory.gap_ps_size() != memory.kind_size() || memory.by_bytes_size() != memory.kind_size()) {
+    file.problem(place, fmt::format("expected a gap and a change for each of {} kinds, found {} and {}", memory.kind_size(), memory.gap_ps_size(), memory.by_bytes_size()));
+    return read;
   }
-  if (record.timelines.size() < classes.size())
-    record.missing.push_back(fmt::format("the timelines of {} of {} classes of devices", classes.size() - record.timelines.size(), classes.size()));
-  return record;
+  constexpr std::int64_t most = std::int64_t{1} << 60;
+  std::vector<std::int64_t> live(static_cast<std::size_t>(kinds), 0);
+  Picoseconds at;
+  for (int i = 0; i < memory.kind_size() && file.ok(); ++i) {
+    const std::uint32_t kind = memory.kind(i);
+    const std::int64_t by = memory.by_bytes(i);
+    if (kind >= live.size())
+      file.problem(place.at("kind", i), fmt::format("expected a number below {}, found {}", kinds, kind));
+    else if (memory.gap_ps(i) < 0 || memory.gap_ps(i) > (end_of_clock - at).count())
+      file.problem(place.at("gap_ps", i), "expected times that are not negative and fit 64 bits");
+    else if (by > most - live[kind] || by < -live[kind])
+      file.problem(place.at("by_bytes", i), "expected changes that leave memory between 0 and 2^60 bytes");
+    else
+      at = at + Picoseconds{memory.gap_ps(i)}, live[kind] += by, read.push_back({at, kind, Bytes{by}});
+  }
+  return read;
 }
+
+/// Problems: chips that are not the extents', links of other lengths than one another or without ends.
+RecordedNetwork read_network(const proto::Record::Network& network, const Place& place, MessageFile& file) {
+  RecordedNetwork read{network.chips(), {network.extents().begin(), network.extents().end()}, {network.nodes().begin(), network.nodes().end()}, {}};
+  const int nodes = network.nodes_size(), links = network.from_size();
+  if (read.chips < 1 || read.chips > nodes) file.problem(place.at("chips"), fmt::format("expected 1 to {}, found {}", nodes, read.chips));
+  std::int64_t product = 1;
+  for (const int extent : read.extents) product = extent < 1 || product > read.chips ? 0 : product * extent;
+  if (!read.extents.empty() && product != read.chips) file.problem(place.at("extents"), fmt::format("expected extents whose product is {}", read.chips));
+  if (network.to_size() != links || network.dimension_size() != links || network.bytes_size() != links || network.utilisation_size() != links)
+    file.problem(place, fmt::format("expected as many ends, dimensions and figures as links: {}", links));
+  if (!file.ok()) return read;
+  const int dimensions = read.extents.empty() ? 4 : static_cast<int>(read.extents.size());  // a machine has four at most
+  for (int i = 0; i < links && file.ok(); ++i) {
+    const RecordedLink link{network.from(i), network.to(i), network.dimension(i), network.bytes(i), network.utilisation(i)};
+    if (link.from < 0 || link.from >= nodes || link.to < 0 || link.to >= nodes || link.from == link.to)
+      file.problem(place.at("from", i), fmt::format("expected a link between two of {} nodes, found {} to {}", nodes, link.from, link.to));
+    else if (link.dimension < -1 || link.dimension >= dimensions)
+      file.problem(place.at("dimension", i), fmt::format("expected -1 to {}, found {}", dimensions - 1, link.dimension));
+    else if (!(link.bytes >= 0) || !(link.utilisation >= 0))
+      file.problem(place.at("bytes", i), "expected figures that are not negative");
+    else
+      read.links.push_back(link);
+  }
+  return read;
+}
+
+}  // namespace
 
 std::string write_record(const Record& record) {
   proto::Record message;
@@ -120,7 +142,10 @@ std::string write_record(const Record& record) {
     written.set_name(timeline.name);
     written.set_alike(timeline.alike);
     for (const RecordedLine& line : timeline.lines) add_line(written, line);
+    if (!timeline.memory.empty()) add_memory(written, timeline.memory);
   }
+  for (const std::string& kind : record.memory_kinds) message.add_memory_kinds(kind);
+  if (record.network) write_network(*message.mutable_network(), *record.network);
   for (const std::string& missing : record.missing) message.add_missing(missing);
   return to_binary(message, record_format);
 }
@@ -131,6 +156,9 @@ Expected<Record> read_record(std::string_view bytes, const std::string& name) {
   if (!file.parse(bytes)) return file.error();
   Record record{message.podsim_version(), message.command(), message.result(), {}, {message.tasks().begin(), message.tasks().end()}, {},
                 {message.missing().begin(), message.missing().end()}};
+  const auto kind = kind_of_result(record.result, name + ": result");
+  if (!kind) return kind.error();
+  record.kind = *kind;
   for (const auto& value : message.machine()) record.machine.push_back({value.path(), value.value(), value.source()});
   const Place root;
   for (int t = 0; t < message.timelines_size() && file.ok(); ++t) {
@@ -140,8 +168,11 @@ Expected<Record> read_record(std::string_view bytes, const std::string& name) {
     RecordedTimeline read{timeline.device(), timeline.name(), timeline.alike(), {}};
     for (int l = 0; l < timeline.lines_size() && file.ok(); ++l)
       read.lines.push_back(read_line(timeline.lines(l), message.tasks_size(), place.at("lines", l), file));
+    if (timeline.has_memory()) read.memory = read_memory(timeline.memory(), message.memory_kinds_size(), place.at("memory"), file);
     record.timelines.push_back(std::move(read));
   }
+  record.memory_kinds = {message.memory_kinds().begin(), message.memory_kinds().end()};
+  if (message.has_network()) record.network = read_network(message.network(), root.at("network"), file);
   if (!file.ok()) return file.error();
   return record;
 }

@@ -1,15 +1,16 @@
-// The record of a run: everything that a page about it needs, without the models that made it.
+// The record of what a command came to: everything that a page about it needs, without the models that made it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/expected.hpp"
 #include "sim/base/input_file.hpp"
+#include "tools/page/recorded_result.hpp"
 #include "tools/report/machine_report.hpp"
-#include "tools/report/run_report.hpp"
 
 namespace podsim {
 
@@ -22,34 +23,51 @@ struct RecordedLine {
   std::string name;  // "compute", "row + send": tools/report/device_events.hpp
   std::vector<RecordedBar> bars;  // in order of time, without overlap
 };
+/// Live memory of a kind, larger from a time on.
+struct RecordedChange {
+  Picoseconds at;
+  std::uint32_t kind = 0;  // in Record::memory_kinds
+  Bytes by;
+};
 struct RecordedTimeline {
   int device = 0;
   std::string name;  // "row=0,col=3"
   int alike = 1;     // devices that do the same at the same time, this one counted
   std::vector<RecordedLine> lines;
+  std::vector<RecordedChange> memory{};  // in order of time
+};
+
+/// One direction of a cable.
+struct RecordedLink {
+  int from = 0, to = 0;  // in RecordedNetwork::nodes
+  int dimension = -1;    // the machine's, or of several slices that of `extents`, along which it goes; -1: none
+  double bytes = 0, utilisation = 0;
+};
+struct RecordedNetwork {
+  int chips = 0;               // the first of the nodes; the others are switches
+  std::vector<int> extents;    // chips are a grid of these, numbered row-major, of several slices the first; empty: no grid
+  std::vector<std::string> nodes;
+  std::vector<RecordedLink> links;
 };
 
 struct Record {
   std::string podsim_version, command;
-  std::string result;  // JSON of the run, result_json()
+  std::string result;  // recorded_result()
   std::vector<SourcedValue> machine;
   std::vector<std::string> tasks;
   std::vector<RecordedTimeline> timelines;  // of one device of each class, the largest classes first
   std::vector<std::string> missing;         // what is not there, and why
+  std::optional<RecordedNetwork> network{};
+  std::vector<std::string> memory_kinds{};
+  ResultKind kind = ResultKind::run;  // of the result, as kind_of_result() tells
 };
 
 inline constexpr SizeLimit record_limit{Bytes{200'000'000}};
-inline constexpr std::size_t most_timelines = 16;
-inline constexpr std::size_t most_bars = 80'000;  // of all timelines but the first together: 2 MB of a page; classes beyond are left out, and `missing` says so
-
-/// Of a run whose timeline is recorded; `details` have its devices, `command` is what a shell takes. Cost O(n log n) for the n tasks of each device
-/// that it shows.
-Record record_of(const Run& run, const Details& details, std::string command, std::string podsim_version);
-
 /// Bytes that read_record() reads back as an equal record.
 std::string write_record(const Record& record);
 
-/// Errors, all at once: bytes that are no record or a truncated one, a newer version, bars that go back in time or name no task.
+/// Errors, all at once: bytes that are no record or a truncated one, a newer version, a result that is none, bars that go back in time or name no
+/// task, links without ends.
 Expected<Record> read_record(std::string_view bytes, const std::string& file);
 
 }  // namespace podsim

@@ -5,8 +5,10 @@ packages chromium, chromium-driver, python3-selenium) the test is skipped (77) a
 usage: test_browser.py PODSIM [FOLDER FOR SCREENSHOTS]
 """
 
+import base64
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,46 +25,158 @@ except ImportError:
 
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 ARGUMENTS = sys.argv[1:]
-SECTIONS = ["split", "sensitivities", "timeline", "operations", "axes", "links", "path", "devices", "machine"]
+SECTIONS = ["split", "sensitivities", "timeline", "memory", "operations", "axes", "network", "links", "path", "devices", "machine"]
+SWEEP = """format_version: 1
+sweep { machine: "tpu_v4" slice: ["2x2", "2x4"] gemm: "m=4096,n=4096,k=4096" algorithm: ["collective", "wang", "meshslice"] slice_count: [1, 2] }
+"""
+# A page of each kind but the run: what is recorded, and its sections.
+OTHERS = {
+    "compare": ("compare --machine tpu_v4 --slice 4x4 --gemm m=8192,n=8192,k=8192 --algorithms collective,meshslice,wang --slice-count 2,4", ["variants", "time_and_memory"]),
+    "tune": ("tune --machine tpu_v4 --slice 2x4 --gemm m=8192,n=4096,k=4096 --pareto 4 --top 3", ["plans", "pareto", "layers", "alternatives"]),
+    "training": ("tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3 --pad", ["plans", "pareto", "split"]),
+    "validate": ("validate tpu_v5p_ppermute", ["cases", "dataset_0"]),
+    "sweep": ("sweep small.textproto --store small.sqlite", ["points", "all"]),
+}
+# Networks that are no grid of two dimensions: how many chips, switches and drawings.
+NETWORKS = {
+    "planes": ("run --machine tpu_v4 --slice 4x4x4 --mesh row=16,col=4 --gemm m=4096,n=4096,k=4096 --algorithm collective", 64, 0, 1),
+    "twisted": ("run --machine tpu_v4 --slice 4x4x8 --topology twisted --mesh row=16,col=8 --gemm m=8192,n=4096,k=4096 --algorithm collective", 128, 0, 1),
+    "switches": ("run --machine dgx_h100 --slice 2x8 --mesh row=2,col=8 --collective all-gather --axis row,col --bytes 1MiB", 16, None, 1),
+    "pods": ("run --machine tpu_v5e --slice 4x4 --pods 2 --mesh slice=2,row=4,col=4 --collective all-reduce --axis slice,row,col --bytes 1MiB", 32, None, 2),
+    "strips": ("run --machine dgx_h100 --slice 24x8 --mesh row=24,col=8 --collective all-gather --axis row,col --bytes 1MiB", 192, None, 1),
+}
+# The contrast of every text with what is behind it, by WCAG's formula; those below 4.5.
+CONTRAST = """
+const numbers = (colour) => colour.match(/[0-9.]+/g).map(Number), luminance = ([r, g, b]) => [[r, 0.2126], [g, 0.7152], [b, 0.0722]].map(([value, weight]) =>
+  weight * (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4)).reduce((a, b) => a + b);
+const behind = (element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const colour = numbers(getComputedStyle(at).backgroundColor);
+    if (colour.length < 4 || colour[3] === 1) return colour;
+  }
+  return [255, 255, 255];
+};
+const bad = new Set(), seen = new Set(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (texts.nextNode()) {
+  const element = texts.currentNode.parentElement;
+  if (!texts.currentNode.data.trim() || ["SCRIPT", "NOSCRIPT", "STYLE", "TITLE"].includes(element.tagName.toUpperCase())) continue;
+  const style = getComputedStyle(element), colour = numbers(element.namespaceURI.endsWith("svg") ? style.fill : style.color), paper = behind(element);
+  seen.add(String(colour));
+  const [light, dark] = [luminance(colour), luminance(paper)].sort((a, b) => b - a);
+  if ((light + 0.05) / (dark + 0.05) < 4.5) bad.add(`${element.tagName} "${texts.currentNode.data.slice(0, 30)}": ${colour} on ${paper}`);
+}
+return {bad: [...bad], colours: seen.size};
+"""
+# As printed: charts that are cut off at the side, or that a page end may go through.
+CUT = """
+const bad = [], right = document.documentElement.clientWidth;
+for (const svg of document.querySelectorAll("svg")) {
+  const area = svg.getBoundingClientRect();
+  if (area.width === 0) continue;
+  if (area.right > right + 1 || area.left < -1) bad.push(`${svg.getAttribute("aria-label")}: ${area.left} to ${area.right} of ${right}`);
+  if (area.height > arguments[0]) bad.push(`${svg.getAttribute("aria-label")} is ${area.height} high`);
+  if (getComputedStyle(svg).breakInside !== "avoid") bad.push(`${svg.getAttribute("aria-label")} may be broken`);
+}
+for (const part of document.querySelectorAll(".wide")) if (getComputedStyle(part).overflowX !== "visible") bad.push("a table is cut");
+return bad;
+"""
 
 
-class Page(unittest.TestCase):
+def start_browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(service=webdriver.chrome.service.Service(shutil.which("chromedriver")), options=options)
+    browser.set_window_size(1280, 1000)
+    return browser
+
+
+def time_text(seconds):
+    """Four digits, as the page has them."""
+    unit, factor = next((unit, factor) for unit, factor in (("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("ps", 0)) if seconds >= factor)
+    return f"{float(f'{seconds / (factor or 1e-12):.4g}'):g} {unit}"
+
+
+def podsim(folder, words):
+    return subprocess.run([ARGUMENTS[0], *words.split()], cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+class InBrowser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.root = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.root.name)
+        root = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(root.cleanup)
+        cls.folder = pathlib.Path(root.name)
+        cls.browser = start_browser()
+        cls.addClassCleanup(cls.browser.quit)
+
+    def open(self, name):
+        self.browser.get(f"file://{self.folder}/{name}.html")
+        self.assertEqual(self.browser.get_log("browser"), [], name)
+
+    def sections(self):
+        return [s.get_attribute("id") for s in self.browser.find_elements(By.CSS_SELECTOR, "#record section")]
+
+    def screenshot(self, name, of=None):
+        if len(ARGUMENTS) > 1:
+            pathlib.Path(ARGUMENTS[1]).mkdir(parents=True, exist_ok=True)
+            if of is not None:
+                of.screenshot(f"{ARGUMENTS[1]}/{name}.png")
+            else:
+                self.browser.save_screenshot(f"{ARGUMENTS[1]}/{name}.png")
+
+    def drawn(self):
+        """Waits until what was changed is drawn."""
+        self.browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(arguments[0], 20)))")
+
+    def tip(self):
+        return self.browser.find_element(By.ID, "tip").text
+
+    def check_contrast(self, name):
+        self.browser.execute_script("for (const part of document.querySelectorAll('details')) part.open = true")
+        for scheme in ("light", "dark"):
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+            found = self.browser.execute_script(CONTRAST)
+            self.assertEqual(found["bad"], [], f"{name}, {scheme}")
+            self.assertGreater(found["colours"], 1)
+            self.screenshot(f"{name}_{scheme}")
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def check_print(self, name):
+        """A page of A4 with margins of a centimetre at 96 pixels an inch is 718 by 1047."""
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 718, "height": 1047, "deviceScaleFactor": 1, "mobile": False})
+        self.assertEqual(self.browser.execute_script(CUT, 1047), [], name)
+        self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        pdf = base64.b64decode(self.browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": True})["data"])
+        self.assertTrue(pdf.startswith(b"%PDF-"))
+        self.assertGreater(len(re.findall(rb"/Type\s*/Page\b", pdf)), 0)
+        if len(ARGUMENTS) > 1:
+            pathlib.Path(ARGUMENTS[1], f"{name}.pdf").write_bytes(pdf)
+
+
+class RunPage(InBrowser):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
         for name, words in (("one", "meshslice --slice-count 4"), ("other", "collective")):
-            subprocess.run([ARGUMENTS[0], "run", "--machine", "tpu_v4", "--slice", "4x4", "--gemm", "m=8192,n=8192,k=8192", "--algorithm", *words.split(),
-                            "--record", f"{name}.record", "--format", "json", "-o", f"{name}.json"], cwd=cls.folder, check=True)
-        subprocess.run([ARGUMENTS[0], "report", "one.record", "other.record", "-o", "page.html"], cwd=cls.folder, check=True)
+            podsim(cls.folder, f"run --machine tpu_v4 --slice 4x4 --gemm m=8192,n=8192,k=8192 --algorithm {words} --record {name}.record --explain --per device,link "
+                   f"--format json -o {name}.json")
+        podsim(cls.folder, "report one.record other.record -o page.html")
         cls.result = json.loads((cls.folder / "one.json").read_text())
-        options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which("chromium")
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.browser = webdriver.Chrome(service=webdriver.chrome.service.Service(shutil.which("chromedriver")), options=options)
-        cls.browser.set_window_size(1280, 1000)
         cls.url = f"file://{cls.folder}/page.html"
         cls.browser.get(cls.url)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.quit()
-        cls.root.cleanup()
 
     def timeline(self):
         return self.browser.find_element(By.CSS_SELECTOR, "#timeline svg")
 
-    def screenshot(self, name):
-        if len(ARGUMENTS) > 1:
-            pathlib.Path(ARGUMENTS[1]).mkdir(parents=True, exist_ok=True)
-            self.browser.save_screenshot(f"{ARGUMENTS[1]}/{name}.png")
-
     def test_has_every_section_and_the_figures_of_the_run(self):
-        self.assertEqual([s.get_attribute("id") for s in self.browser.find_elements(By.CSS_SELECTOR, "#run section")], SECTIONS)
+        self.assertEqual(self.sections(), SECTIONS)
         text = self.browser.find_element(By.ID, "page").text
-        self.assertIn(f"{self.result['makespan_s'] * 1e6:.4g} us", text)
+        self.assertIn(time_text(self.result["makespan_s"]), text)
         self.assertIn(f"{100 * self.result['mfu']:.1f} %", text)
         self.assertIn("hypothetical", text)
         for operation in self.result["operations"]:
@@ -81,8 +195,7 @@ class Page(unittest.TestCase):
         size = drawing.size
         # The first bar of the core: the line begins 130 pixels from the left, the core's row 24 from the top.
         ActionChains(self.browser).move_to_element_with_offset(drawing, 132 - size["width"] // 2, 34 - size["height"] // 2).perform()
-        tip = self.browser.find_element(By.ID, "tip").text
-        self.assertTrue(tip.startswith("cut X s0: 0 s to "), tip)
+        self.assertTrue(self.tip().startswith("cut X s0: 0 s to "), self.tip())
         self.screenshot("pointer")
 
     def test_zooms_and_finds_by_keys_alone(self):
@@ -109,8 +222,185 @@ class Page(unittest.TestCase):
 
     def test_shows_another_run_of_several(self):
         self.browser.find_element(By.LINK_TEXT, "other.record").click()
-        self.assertIn("collective os", self.browser.find_element(By.CSS_SELECTOR, "#run h1").text)
+        self.assertIn("collective os", self.browser.find_element(By.CSS_SELECTOR, "#record h1").text)
         self.browser.find_element(By.LINK_TEXT, "one.record").click()
+
+    def test_every_figure_is_the_records(self):
+        """Every time, size and share of the tables is one of the record's, written in four digits."""
+        self.browser.execute_script("for (const part of document.querySelectorAll('details')) part.open = true")
+        numbers = set()
+
+        def gather(value):
+            if isinstance(value, dict):
+                for inner in value.values():
+                    gather(inner)
+            elif isinstance(value, list):
+                for inner in value:
+                    gather(inner)
+            elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                numbers.add(abs(value))
+
+        gather(self.result)
+        makespan = self.result["makespan_s"]
+        units = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1}
+        known = {f"{number / factor:.4g} {unit}" for number in numbers for unit, factor in units.items()}
+        known |= {f"{100 * number / whole:.1f} %" for number in numbers for whole in (1, makespan)}
+        for part in ("axes", "links", "operations", "devices", "split"):
+            cells = [cell.text for cell in self.browser.find_elements(By.CSS_SELECTOR, f"#{part} td.number")]
+            figures = [cell for cell in cells if re.fullmatch(r"[0-9.e+]+ ([munp]?s|[TGMk]?B|%)", cell)]
+            self.assertGreater(len(figures), 0, part)
+            self.assertEqual([figure for figure in figures if figure not in known], [], part)
+
+    def test_links_on_the_network_by_keys_and_pointer(self):
+        drawing = self.browser.find_element(By.CSS_SELECTOR, "#network svg[role=application]")
+        most = max(link["utilisation"] for link in self.result["per_link"] if not link["link"].startswith("HBM"))
+        drawing.send_keys(Keys.HOME)
+        self.assertIn(f": {100 * most:.1f} %, ", self.tip())
+        self.screenshot("network", self.browser.find_element(By.ID, "network"))
+        first = self.tip()
+        drawing.send_keys(Keys.ARROW_RIGHT)
+        self.assertNotEqual(self.tip(), first)
+        drawing.send_keys(Keys.ESCAPE)
+        self.assertEqual(self.tip(), "")
+        ActionChains(self.browser).move_to_element_with_offset(drawing, 24 + 57 - drawing.size["width"] // 2, 18 + 35 + 4 - drawing.size["height"] // 2).perform()
+        self.assertRegex(self.tip(), r"^\(0,0\) to \(0,1\): |^\(0,1\) to \(0,0\): ")
+
+    def test_live_memory_reaches_the_peak(self):
+        peak = self.browser.find_element(By.CSS_SELECTOR, "#memory details")
+        self.browser.execute_script("arguments[0].open = true", peak)
+        self.assertIn(f"{self.result['peak_memory_bytes'] / 1e6:.4g} MB", peak.text.splitlines()[-1])
+        self.screenshot("memory", self.browser.find_element(By.ID, "memory"))
+
+    def test_the_keyboard_reaches_everything(self):
+        self.browser.get(self.url)
+        self.browser.execute_script("""window.reached = []; document.addEventListener("focusin", (event) => window.reached.push(event.target))""")
+        there = "a[href], button, select, input, summary, svg[tabindex]"
+        count = len([e for e in self.browser.find_elements(By.CSS_SELECTOR, there) if e.is_displayed()])
+        ActionChains(self.browser).send_keys(Keys.TAB * (count + 2)).perform()
+        missed = self.browser.execute_script("return [...document.querySelectorAll(arguments[0])].filter((e) => e.checkVisibility() && !window.reached.includes(e)).map((e) => e.outerHTML.slice(0, 80))", there)
+        self.assertEqual(missed, [])
+
+    def test_text_stands_out_in_both_schemes(self):
+        self.check_contrast("run")
+
+    def test_prints_whole_charts(self):
+        self.check_print("run")
+
+
+class OtherPages(InBrowser):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        (cls.folder / "small.textproto").write_text(SWEEP)
+        for name, (words, _) in OTHERS.items():
+            podsim(cls.folder, f"{words} --record {name}.record --quiet")
+            podsim(cls.folder, f"report {name}.record -o {name}.html")
+        for name, (words, *_) in NETWORKS.items():
+            podsim(cls.folder, f"{words} --record {name}.record --quiet")
+            podsim(cls.folder, f"report {name}.record -o {name}.html")
+        podsim(cls.folder, "report " + " ".join(f"{name}.record" for name in OTHERS) + " planes.record -o all.html")
+
+    def test_each_has_its_sections_at_every_width(self):
+        for name, (_, sections) in OTHERS.items():
+            with self.subTest(name):
+                self.open(name)
+                self.assertEqual([s for s in self.sections() if s != "left_out"], sections)
+                self.assertNotIn("cannot be shown", self.browser.find_element(By.ID, "page").text)
+                for width in (400, 2560, 1280):
+                    self.browser.set_window_size(width, 1000)
+                    self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth - innerWidth"), 0, width)
+                self.check_contrast(name)
+                self.check_print(name)
+
+    def result_of(self, name):
+        return json.loads(podsim(self.folder, OTHERS[name][0] + " --format json --quiet"))
+
+    def table(self, selector):
+        details = self.browser.find_element(By.CSS_SELECTOR, selector)
+        self.browser.execute_script("arguments[0].open = true", details)
+        self.drawn()
+        return [[cell.text for cell in row.find_elements(By.CSS_SELECTOR, "td")] for row in details.find_elements(By.CSS_SELECTOR, "tbody tr")]
+
+    def test_figures_of_a_comparison(self):
+        self.open("compare")
+        result = self.result_of("compare")
+        rows = self.table("#variants details")
+        self.assertEqual([row[0] for row in rows], [row["algorithm"] for row in result["rows"]])
+        for shown, row in zip(rows, result["rows"]):
+            self.assertIn(time_text(row["makespan_s"]), shown)
+        for verdict in result["verdicts"]:
+            self.assertIn(verdict, self.browser.find_element(By.ID, "record").text)
+
+    def test_figures_of_a_search_and_why_others_lose(self):
+        self.open("tune")
+        result = self.result_of("tune")
+        text = self.browser.find_element(By.ID, "plans").text
+        for plan in result["plans"]:
+            self.assertIn(time_text(plan["predicted_s"]), text)
+            self.assertIn(plan.get("why", ""), text)
+        self.assertEqual(len(self.table("#pareto details")), len(result["plans"]) + len(result["pareto"]))
+
+    def test_points_of_a_validation(self):
+        self.open("validate")
+        dataset = self.result_of("validate")["datasets"][0]
+        self.assertEqual(len(self.table("#dataset_0 details")), len(dataset["rows"]))
+        drawing = self.browser.find_element(By.CSS_SELECTOR, "#dataset_0 svg[role=application]")
+        drawing.send_keys(Keys.HOME)
+        self.assertIn(f"{100 * dataset['rows'][0]['error']:+.2f} %", self.tip())
+        self.assertEqual(len(drawing.find_elements(By.CSS_SELECTOR, "line[stroke]")), 5)  # measured, 10 and 20 % off to both sides
+        self.assertIn("20 % off", self.browser.find_element(By.ID, "dataset_0").text)
+
+    def test_points_of_a_sweep_by_any_two_numbers(self):
+        self.open("sweep")
+        across = self.browser.find_element(By.CSS_SELECTOR, "#points select")
+        across.send_keys("peak_memory_bytes")
+        self.drawn()
+        self.assertIn("peak_memory_bytes", self.browser.find_element(By.CSS_SELECTOR, "#points svg[role=application]").text)
+        self.assertEqual(len(self.table("#all details")), 8)
+
+    def test_networks_of_every_form(self):
+        for name, (_, chips, switches, drawings) in NETWORKS.items():
+            with self.subTest(name):
+                self.open(name)
+                part = self.browser.find_element(By.ID, "network")
+                self.assertRegex(part.text, rf"{chips} chips, [0-9]+ links")
+                if switches == 0:
+                    self.assertNotIn("switches, ", part.text)
+                maps = part.find_elements(By.CSS_SELECTOR, "svg[role=application]")
+                self.assertEqual(len(maps), drawings)
+                maps[0].send_keys(Keys.HOME)
+                self.assertRegex(self.tip(), r" to .*: [0-9.]+ %, [0-9.]+ .?B$")
+                self.screenshot(name, part)
+                self.check_print(name)
+
+    def test_several_kinds_on_one_page(self):
+        self.open("all")
+        self.browser.find_element(By.LINK_TEXT, "tune.record").click()
+        self.assertIn("pareto", self.sections())
+        self.browser.find_element(By.LINK_TEXT, "planes.record").click()
+        self.assertIn("network", self.sections())
+
+
+    def test_text_in_data_is_never_a_script(self):
+        """Names that would end the element that holds them, quotes, a label of a megabyte, and values of other kinds than podsim writes."""
+        hostile = "</script><script>window.ran = true</script><img src=x onerror='window.ran = true'>\"'`${window.ran = true}"
+        run = json.loads(podsim(self.folder, "run --machine tpu_v4 --slice 2x2 --gemm m=1024,n=1024,k=1024 --algorithm collective --explain --per device,link --format json --quiet"))
+        for entries, key in ((run["operations"], "name"), (run["axes"], "axis"), (run["per_link"], "link"), (run["explanation"]["critical_path"], "task")):
+            entries[0][key] = hostile
+        run["schedule"], run["operations"][-1]["name"] = hostile, "x" * 1_000_000
+        run["per_device"], run["explanation"]["sensitivities"] = 5, [{"parameter": None, "change": "a", "makespan_change": {}}]
+        compare = {"rows": [{"algorithm": hostile, "makespan_s": hostile, "mesh": 3}], "verdicts": [hostile]}
+        for name, data in (("hostile", run), ("other", compare)):
+            (self.folder / f"{name}.json").write_text(json.dumps(data))
+        podsim(self.folder, "report hostile.json other.json -o hostile.html")
+        self.open("hostile")
+        self.assertIn(hostile, self.browser.find_element(By.ID, "page").text)
+        self.assertIn("cannot be shown", self.browser.find_element(By.ID, "page").text)
+        self.browser.find_element(By.LINK_TEXT, "other.json").click()
+        self.drawn()
+        self.assertIn(hostile, self.browser.find_element(By.ID, "record").text)
+        self.assertIsNone(self.browser.execute_script("return window.ran"))
+        self.assertEqual(self.browser.get_log("browser"), [])
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ function make(name, attributes = {}, ...children) {
   const element = svgNames.has(name) ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== undefined && value !== null) element.setAttribute(key, String(value));
+    else if (value !== undefined && value !== null && !Number.isNaN(value)) element.setAttribute(key, String(value));
   }
   for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
   return element;
 }
 
 function scaled(value, steps) {
+  if (value === null || !Number.isFinite(Number(value))) return "-";
   const size = Math.abs(value);
   const [factor, unit] = steps.find(([least]) => size >= least) ?? steps[steps.length - 1];
   return `${Number((value / factor).toPrecision(4))} ${unit}`;
@@ -21,18 +22,45 @@ function scaled(value, steps) {
 /** Four digits, as podsim's own tables have them. */
 const timeText = (seconds) => seconds === 0 ? "0 s" : scaled(seconds, [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"], [1e-12, "ps"]]);
 const bytesText = (bytes) => scaled(bytes, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
-const percentText = (part) => `${(100 * part).toFixed(1)} %`;
-const signedPercent = (part) => `${part > 0 ? "+" : ""}${(100 * part).toFixed(2)} %`;
+const numberText = (number) => number === null || !Number.isFinite(Number(number)) ? "-" : String(Number(Number(number).toPrecision(4)));
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+const percentText = (part) => isNumber(part) ? `${(100 * part).toFixed(1)} %` : "-";
+const signedPercent = (part) => isNumber(part) ? `${part > 0 ? "+" : ""}${(100 * part).toFixed(2)} %` : "-";
+const mfuText = ({mfu}) => mfu === null || mfu === undefined ? "" : percentText(mfu);
 
 /** Rows of texts under their headings; columns from `numbersFrom` on are numbers. */
 function table(headings, rows, numbersFrom = 1) {
   const kind = (column) => ({class: column >= numbersFrom ? "number" : undefined});
   const head = make("tr", {}, headings.map((heading, c) => make("th", {scope: "col", ...kind(c)}, heading)));
   return make("div", {class: "wide"}, make("table", {}, make("thead", {}, head), make("tbody", {}, rows.map((row) =>
-    make("tr", {}, row.map((cell, c) => make("td", kind(c), cell instanceof Node ? cell : String(cell))))))));
+    make("tr", {}, row.map((cell, c) => make("td", kind(c), cell instanceof Node ? cell : String(cell ?? ""))))))));
+}
+
+const mostRows = 2000;
+
+/** A table that is made when it is opened: `rows` makes its rows, of which the first are shown. */
+function folded(headings, rows, numbersFrom = 1, name = "as a table") {
+  const element = make("details", {}, make("summary", {}, name));
+  element.addEventListener("toggle", () => {
+    if (!element.open || element.children.length > 1) return;
+    const all = rows();
+    if (all.length > mostRows) element.append(make("p", {}, `the first ${mostRows} of ${all.length} rows`));
+    element.append(table(headings, all.slice(0, mostRows), numbersFrom));
+  });
+  return element;
 }
 
 /** A chart and, folded away behind it, its numbers. */
 const withTable = (chart, numbers) => [chart, make("details", {}, make("summary", {}, "as a table"), numbers)];
 
 const section = (id, title, ...content) => make("section", {id}, make("h2", {}, title), ...content.flat());
+
+/** What all pages begin with. */
+const heading = (title, {command, version, file}, ...badges) => [make("h1", {}, `${title} `, ...badges), make("p", {class: "faint"}, `${file}${version ? `, podsim ${version}` : ""}`),
+  command ? make("p", {class: "command"}, command) : null];
+
+const figure = (name, value) => make("div", {class: "figure"}, make("b", {}, value), make("span", {class: "faint"}, name));
+const hypothetical = (result) => result.hypothetical ? make("span", {class: "badge", title: "the vendor does not offer this slice"}, "hypothetical") : null;
+const meshText = (mesh) => Object.entries(mesh ?? {}).map(([axis, size]) => `${axis}=${size}`).join(",");
+const list = (items) => make("ul", {}, items.map((item) => make("li", {}, item)));
+const leftOut = (entries) => entries.length === 0 ? null : section("left_out", "Left out", list(entries.map(({what, reason}) => `${what}: ${reason}`)));

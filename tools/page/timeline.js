@@ -13,8 +13,14 @@ function unpacked({name, task, gap, length}) {
 
 /** Which operation of the run each task belongs to: the one with the longest name that its own begins with; -1: none. */
 function operationsOf(tasks, operations) {
-  return tasks.map((task) => operations.reduce((best, {name}, o) =>
-    task.startsWith(name) && (best < 0 || name.length > operations[best].name.length) ? o : best, -1));
+  const numbers = new Map(operations.map(({name}, o) => [name, o])), longest = mostOf([0, ...operations.map(({name}) => name.length)]);
+  return tasks.map((task) => {
+    for (let length = Math.min(task.length, longest); length > 0; --length) {
+      const found = numbers.get(task.slice(0, length));
+      if (found !== undefined) return found;
+    }
+    return -1;
+  });
 }
 
 /** The first bar that ends after a time. */
@@ -28,11 +34,6 @@ function firstAfter(ends, time) {
   return low;
 }
 
-function niceStep(span, ticks) {
-  const step = 10 ** Math.floor(Math.log10(span / ticks));
-  return [1, 2, 5, 10].map((f) => f * step).find((s) => span / s <= ticks);
-}
-
 class Timeline {
   constructor(record) {
     this.record = record;
@@ -41,7 +42,7 @@ class Timeline {
     this.end = Math.max(record.result.makespan_s * 1e12, 1);
     [this.from, this.to] = [0, this.end];
     this.drawing = make("svg", {tabindex: 0, role: "application", "aria-label": "timeline: plus and minus zoom, arrows move, 0 shows all",
-      onwheel: (event) => this.wheel(event), onmousemove: (event) => this.hover(event), onmouseleave: () => this.tell(null), onmousedown: (event) => this.drag(event),
+      onwheel: (event) => this.wheel(event), onmousemove: (event) => this.hover(event), onmouseleave: () => tell(null), onmousedown: (event) => this.drag(event),
       onkeydown: (event) => this.key(event)});
     this.found = make("span", {class: "faint", role: "status"});
     this.search = make("input", {type: "search", placeholder: "task or operation", "aria-label": "search tasks", oninput: () => this.draw(),
@@ -120,7 +121,7 @@ class Timeline {
   }
 
   draw() {
-    this.tell(null);
+    tell(null);
     const width = this.width(), height = axisHeight + this.lines.length * rowHeight;
     const step = niceStep(this.to - this.from, Math.max(Math.floor((width - this.left()) / 110), 1));
     const parts = [];
@@ -165,15 +166,7 @@ class Timeline {
   hover(event) {
     const area = this.drawing.getBoundingClientRect();
     const found = this.at(event.clientX - area.left, event.clientY - area.top);
-    this.tell(found && `${this.record.tasks[found.line.task[found.i]]}: ${timeText(found.line.begin[found.i] / 1e12)} to ${timeText(found.line.end[found.i] / 1e12)}, ` +
+    tell(found && `${this.record.tasks[found.line.task[found.i]]}: ${timeText(found.line.begin[found.i] / 1e12)} to ${timeText(found.line.end[found.i] / 1e12)}, ` +
       timeText((found.line.end[found.i] - found.line.begin[found.i]) / 1e12), event);
-  }
-  tell(text, event) {
-    const tip = document.getElementById("tip");
-    tip.hidden = !text;
-    if (!text) return;
-    tip.textContent = text;
-    tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4)}px`;
-    tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 4)}px`;
   }
 }

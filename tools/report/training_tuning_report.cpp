@@ -96,6 +96,7 @@ Json plan_json(const TrainingTuningReport& report, std::size_t p) {
   const TrainingTuning& tuning = report.tuning;
   json.set("margin", plan.row.result.makespan_s / tuning.plans.front().row.result.makespan_s - 1);
   const BindingConstraint* binding = binding_of(tuning, plan.row.training->step_s);
+  if (p > 0) json.set("why", why_slower(tuning.plans.front(), plan));
   json.set("binding", binding == nullptr ? Json() : Json(binding->kind));
   const TextOrReason maxtext = maxtext_of(plan);
   json.set("maxtext", maxtext.text.empty() ? Json() : Json(maxtext.text));

@@ -330,7 +330,7 @@ TEST(Sweep, AQueryWithoutEndIsInterrupted) {
 
 TEST(Sweep, TellsHowItIsUsed) {
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
-           {"sweep", "sweep what? A FILE.textproto, or --store with --export, --query, --status or --merge; --help has examples"},
+           {"sweep", "sweep what? A FILE.textproto, or --store with --export, --query, --status, --record or --merge; --help has examples"},
            {"sweep --status", "--store is missing: the file that keeps the results"},
            {"sweep --store s --status --export csv", "expected one of --export, --query and --status, found several"},
            {"sweep a b", "expected options and one file, found more; --help lists the options"},

@@ -208,6 +208,18 @@ def diff(*, progress: Progress = None, **keywords: Any) -> Result:
     return _result(("diff",), keywords, progress)
 
 
+def report(records: Any = None, output: Union[str, os.PathLike, None] = None, /, *, progress: Progress = None, **keywords: Any) -> str:
+    """Make one HTML file of a record, or of several: ``podsim.report(["a.record", "b.record"], "both.html")``. ``record="a.record"`` of other verbs writes them.
+
+    Returns the path of the file, which loads nothing from anywhere.
+    """
+    for name, value in (("record", records), ("output", output)):
+        if value is not None and keywords.setdefault(name, value) is not value:
+            raise TypeError(f"{name} is given twice: as an argument and as a keyword")
+    _call(("report",), keywords, progress)
+    return os.fspath(keywords["output"])
+
+
 def schedule(subject: _What = None, /, *, progress: Progress = None, **keywords: Any) -> Schedule:
     """The schedule that ``run`` with the same keywords plays; ``lowered=True``: with its collectives as transfers."""
     return Schedule._of(_call(("show", "schedule"), _with_subject(subject, keywords), progress)[3])

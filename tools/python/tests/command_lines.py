@@ -19,6 +19,7 @@ POSITIONAL = {
     "diff": "plan",
     "calibrate": "observations",
     "validate": "dataset",
+    "report": "record",
 }
 
 

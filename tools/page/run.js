@@ -1,0 +1,94 @@
+// The page of a run: what it came to first, then why, then what it is made of.
+function headline(record) {
+  const {result} = record;
+  const trust = result.trust ?? {};
+  return [
+    heading(`${result.schedule} on ${result.machine} ${result.slice}`, record, hypothetical(result)),
+    make("p", {class: "faint"}, `mesh ${meshText(result.mesh)}, ${result.devices} devices, engine ${result.engine}${result.pass ? ` (${result.pass})` : ""}`),
+    make("div", {class: "figures"}, figure("time", timeText(result.makespan_s)), mfuText(result) === "" ? null : figure("MFU", mfuText(result)),
+      figure("compute", timeText(result.compute_s)), figure("exposed communication", timeText(result.exposed_communication_s)), figure("waiting", timeText(result.waiting_s)),
+      figure("peak memory", bytesText(result.peak_memory_bytes)), figure("link traffic", bytesText(result.link_bytes))),
+    result.explanation ? make("p", {}, make("b", {}, result.explanation.sentence)) : null,
+    make("p", {}, `trust: ${trust.level ?? "not known"}${trust.dataset ? `, ${trust.dataset}` : ""}${trust.error === null || trust.error === undefined ? "" : `, mean error ${percentText(trust.error)}`}`),
+    (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
+}
+
+const splitNames = {compute_s: "arithmetic", host_s: "host", memory_s: "memory", core_share_s: "core time of communication", launch_s: "launches", own_block_s: "copies of own blocks",
+  per_message_s: "per message", latency_s: "latency", bandwidth_s: "bandwidth", sharing_s: "shared links", reduction_s: "sums at receivers", waiting_s: "waiting"};
+
+function timeSplit({result}) {
+  const parts = [["compute", result.compute_s], ["exposed communication", result.exposed_communication_s], ["waiting", result.waiting_s]];
+  const content = [make("p", {}, "The core of the busiest device:"), withTable(make("div", {}, stackedBar(parts, result.makespan_s || 1, timeText)),
+    table(["part", "time", "of the run"], parts.map(([name, value]) => [name, timeText(value), percentText(value / (result.makespan_s || 1))])))];
+  if (result.explanation) {
+    const path = Object.entries(splitNames).map(([key, name]) => [name, result.explanation.split[key] ?? 0]);
+    content.push(make("p", {}, "The critical path, on whatever device it runs:"), withTable(make("div", {}, stackedBar(path, result.makespan_s || 1, timeText)),
+      table(["part", "time", "of the run"], path.map(([name, value]) => [name, timeText(value), percentText(value / (result.makespan_s || 1))]))));
+  }
+  return section("split", "Where the time goes", content.flat());
+}
+
+function axes({result}) {
+  const axes = (result.axes ?? []).filter(({transfers}) => transfers > 0);
+  if (axes.length === 0) return null;
+  return section("axes", "Communication per axis", make("p", {}, "Exposed: in flight while the core of the busiest device waits."),
+    barRows(axes.map(({axis, exposed_s}) => ({name: axis, value: exposed_s, note: `${timeText(exposed_s)} exposed`})), fills[5]),
+    table(["axis", "transfers", "link traffic", "in flight", "exposed"], axes.map((a) => [a.axis, a.transfers, bytesText(a.link_bytes), timeText(a.in_flight_s), timeText(a.exposed_s)])));
+}
+
+function sensitivities({result}) {
+  const found = result.explanation?.sensitivities ?? [];
+  if (found.length === 0) return null;
+  return section("sensitivities", "What each machine value would change", make("p", {}, "The change of the run's time if the value grows by the given part."),
+    barRows(found.map((s) => ({name: `${s.parameter} ${signedPercent(s.change)}`, value: s.makespan_change, note: signedPercent(s.makespan_change)}))));
+}
+
+function criticalPath({result}) {
+  const steps = result.explanation?.critical_path ?? [];
+  if (steps.length === 0) return null;
+  const row = (s) => [s.task, s.receiver === null ? `${s.device}` : `${s.device} to ${s.receiver}`, s.axis ?? "", timeText(s.start_s), timeText(s.end_s), timeText(s.end_s - s.start_s)];
+  const headings = ["task", "device", "axis", "begins", "ends", "takes"];
+  return section("path", "Critical path", make("p", {}, `${steps.length} steps; each begins when the one before it ends.`), table(headings, steps.slice(0, 12).map(row), 3),
+    steps.length > 12 ? folded(headings, () => steps.map(row), 3, "all steps") : null);
+}
+
+function operations({result}) {
+  const found = result.operations ?? [];
+  if (found.length === 0) return null;
+  const rows = found.map((o) => [o.name, o.category, o.count, timeText(o.busy_s), timeText(o.exposed_s), timeText(o.overlapped_s)]);
+  return section("operations", "Operations", make("p", {}, "Of the busiest device: time in which its core works on the operation, waits only for it, or works on something else while it is in flight."),
+    table(["operation", "category", "count", "busy", "exposed", "overlapped"], rows, 2));
+}
+
+function links({result}) {
+  const found = result.per_link ?? [];
+  if (found.length === 0) return null;
+  const sorted = [...found].sort((a, b) => b.utilisation - a.utilisation);
+  const name = (l) => `${l.link}${l.links > 1 ? `, and ${l.links - 1} alike` : ""}`;
+  return section("links", "Links", make("p", {}, "Utilisation: what crossed over what could have crossed in the run."),
+    barRows(sorted.slice(0, 40).map((l) => ({name: name(l), value: l.utilisation, note: percentText(l.utilisation)})), fills[2]),
+    folded(["link", "bytes", "utilisation"], () => sorted.map((l) => [name(l), bytesText(l.bytes), percentText(l.utilisation)])));
+}
+
+function devices({result}) {
+  const found = result.per_device ?? [];
+  if (found.length === 0) return null;
+  return section("devices", "Devices", table(["device", "compute", "exposed", "waiting", "sent", "received", "peak memory"], found.slice(0, 500).map((d) =>
+    [`${d.device} (${d.name})${d.devices > 1 ? `, and ${d.devices - 1} alike` : ""}`, timeText(d.compute_s), timeText(d.exposed_communication_s), timeText(d.waiting_s), bytesText(d.sent_bytes),
+     bytesText(d.received_bytes), bytesText(d.peak_memory_bytes)])));
+}
+
+function machine({machine, result}) {
+  if (machine.length === 0) return null;
+  return section("machine", `Values of ${result.machine}`, table(["value", "", "source"], machine.map(({path, value, source}) => [path, value, source]), 9));
+}
+
+function missing({missing}) {
+  return missing.length === 0 ? null : section("missing", "Not in this page", make("ul", {}, missing.map((what) => make("li", {}, what))));
+}
+
+function timeline(record) {
+  return record.timelines.length === 0 ? null : section("timeline", "Timeline", new Timeline(record).element);
+}
+
+const runSections = [timeSplit, sensitivities, timeline, memory, operations, axes, network, links, criticalPath, devices, machine, missing];

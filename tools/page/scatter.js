@@ -1,0 +1,94 @@
+// Points of two numbers.
+const shapes = [
+  (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`,
+  (x, y, r) => `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
+  (x, y, r) => `M${x} ${y - 1.2 * r}L${x + 1.2 * r} ${y + r}H${x - 1.2 * r}z`,
+  (x, y, r) => `M${x} ${y - 1.3 * r}L${x + 1.3 * r} ${y}L${x} ${y + 1.3 * r}L${x - 1.3 * r} ${y}z`,
+  (x, y, r) => `M${x - r} ${y - r}L${x + r} ${y + r}M${x + r} ${y - r}L${x - r} ${y + r}`,
+];
+
+/** Of an axis: where a value is between 0 and 1, and the ticks, of which the labels are `text`. */
+function scaleOf(values, {log, text, fromZero}) {
+  const least = leastOf(values), most = mostOf(values);
+  if (log && least > 0) {
+    const low = Math.log10(least) - 0.05, high = Math.max(Math.log10(most) + 0.05, low + 0.2), ticks = [];
+    for (let decade = Math.floor(low); decade <= Math.ceil(high); ++decade)
+      for (const factor of high - low < 1 ? [1, 2, 5] : [1]) if (decade + Math.log10(factor) >= low && decade + Math.log10(factor) <= high) ticks.push(factor * 10 ** decade);
+    return {at: (value) => (Math.log10(value) - low) / (high - low), ticks: ticks.map((value) => [value, text(value)])};
+  }
+  const margin = (most - (fromZero ? Math.min(least, 0) : least)) * 0.05, low = fromZero ? Math.min(least, 0) : least - margin;
+  const span = most + margin - low || Math.abs(most) || 1, step = niceStep(span, 6), ticks = [];
+  for (let tick = Math.ceil(low / step); tick * step <= low + span; ++tick) ticks.push(tick * step);
+  return {at: (value) => (value - low) / span, ticks: ticks.map((value) => [value, text(value)])};
+}
+
+/** `series`: {name, points: [{x, y, text}], joined, hollow}; `lines`: {name, of, dash}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
+class Scatter {
+  constructor({x, y, series, lines = [], label}) {
+    Object.assign(this, {x, y, series, lines});
+    this.points = series.flatMap(({points}, s) => points.map((point) => ({...point, s})));
+    this.count = this.points.length;
+    this.drawing = pickable(this, label);
+    this.element = make("div", {}, this.drawing, markLegend(series, lines));
+    redrawn(this.drawing, (width) => this.draw(width));
+  }
+  fill(s) { return fills[s % 7]; }
+  textOf(i) { return this.points[i].text; }
+  placeOf(i) { return this.places[i] ?? [0, 0]; }
+  nearest(x, y) {
+    let best = -1, least = 14 ** 2;
+    this.places.forEach(([px, py], i) => {
+      const distance = (px - x) ** 2 + (py - y) ** 2;
+      if (distance < least) [best, least] = [i, distance];
+    });
+    return best;
+  }
+
+  draw(width) {
+    const height = Math.min(Math.max(width * 0.5, 260), 420), left = 78, bottom = 40, top = 8, right = 12;
+    const x = scaleOf(this.points.map((p) => p.x), this.x), y = scaleOf([...this.points.map((p) => p.y), ...this.lines.flatMap(({of}) => this.ends().map(of))], this.y);
+    const atX = (value) => left + x.at(value) * (width - left - right), atY = (value) => height - bottom - y.at(value) * (height - bottom - top);
+    this.places = this.points.map((p) => [atX(p.x), atY(p.y)]);
+    const parts = [];
+    let last = -Infinity;
+    for (const [value, text] of x.ticks) {
+      parts.push(make("line", {class: "rule", x1: atX(value), x2: atX(value), y1: top, y2: height - bottom}));
+      if (atX(value) - last < 64) continue;
+      parts.push(make("text", {class: "faint", x: last = atX(value), y: height - bottom + 15, "text-anchor": "middle"}, text));
+    }
+    for (const [value, text] of y.ticks)
+      parts.push(make("line", {class: "rule", x1: left, x2: width - right, y1: atY(value), y2: atY(value)}), make("text", {class: "faint", x: left - 6, y: atY(value) + 4, "text-anchor": "end"}, text));
+    const middle = (height - bottom) / 2;
+    parts.push(make("text", {x: (left + width) / 2, y: height - 5, "text-anchor": "middle"}, this.x.label),
+      make("text", {x: 12, y: middle, transform: `rotate(-90 12 ${middle})`, "text-anchor": "middle"}, this.y.label));
+    parts.push(...this.drawnLines(atX, atY));
+    this.series.forEach((series, s) => parts.push(...this.drawnSeries(series, s)));
+    put(this.drawing, width, height, parts);
+  }
+
+  ends() {
+    const xs = this.points.map((p) => p.x);
+    return [leastOf(xs), mostOf(xs)];
+  }
+  drawnLines(atX, atY) {
+    return this.lines.map(({of, dash}) => {
+      const [[x1, y1], [x2, y2]] = this.ends().map((x) => [atX(x), atY(of(x))]);
+      return make("line", {x1, y1, x2, y2, stroke: "var(--faint)", "stroke-dasharray": dash});
+    });
+  }
+
+  drawnSeries({joined, hollow}, s) {
+    const places = this.places.filter((_, i) => this.points[i].s === s), shape = shapes[Math.floor(s / 7 + s) % shapes.length];
+    const d = places.map(([x, y]) => shape(Number(x.toFixed(1)), Number(y.toFixed(1)), 4)).join("");
+    const line = joined && places.length > 1 ? [make("path", {d: places.map(([x, y], i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join(""), fill: "none", stroke: this.fill(s), "stroke-width": 2})] : [];
+    return [...line, make("path", {d, fill: hollow ? "none" : this.fill(s), stroke: hollow ? this.fill(s) : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})];
+  }
+}
+
+/** The marks of the series and the lines that have names. */
+function markLegend(series, lines) {
+  const named = lines.filter(({name}) => name).map(({name, dash}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
+    make("line", {x1: -6, x2: 6, y1: 0, y2: 0, stroke: "var(--faint)", "stroke-width": 1.5, "stroke-dasharray": dash})), name));
+  return make("div", {class: "legend"}, named, series.map(({name, hollow}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
+    make("path", {d: shapes[Math.floor(s / 7 + s) % shapes.length](0, 0, 4), fill: hollow ? "none" : fills[s % 7], stroke: hollow ? fills[s % 7] : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
+}

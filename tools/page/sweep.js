@@ -1,0 +1,53 @@
+// The page of a sweep: all points, and any two of their numbers against each other.
+const units = [[/_s$/, timeText], [/bytes$/, bytesText], [/^(mfu|hfu)$/, percentText]];
+const cellText = (column, value) => value === null || value === undefined ? "" : isNumber(value) ? (units.find(([name]) => name.test(column))?.[1] ?? numberText)(value) : String(value);
+
+function sweepHead(record) {
+  const {rows} = record.result, done = rows.filter(({status}) => status === "done");
+  const best = done.filter((row) => isNumber(row.makespan_s)).sort((a, b) => a.makespan_s - b.makespan_s)[0];
+  return [heading(`Sweep of ${rows.length} points`, record, hypothetical({hypothetical: rows.some((row) => row.hypothetical)})),
+    make("div", {class: "figures"}, figure("done", done.length), figure("do not apply", rows.length - done.length), best ? figure(`fastest: point ${best.point}`, timeText(best.makespan_s)) : null)];
+}
+
+function chooser(label, names, chosen, change) {
+  const option = (name) => make("option", {value: name, selected: name === chosen ? "" : null}, name);
+  const select = make("select", {"aria-label": label, onchange: () => change(select.value)}, names.map(option));
+  return make("label", {}, `${label} `, select);
+}
+
+function points({result: {columns, rows}}) {
+  const varied = columns.filter((column) => column !== "point" && new Set(rows.map((row) => row[column])).size > 1);
+  const numbers = varied.filter((column) => rows.some((row) => isNumber(row[column])) && rows.every((row) => row[column] === null || isNumber(row[column])));
+  const groups = varied.filter((column) => new Set(rows.map((row) => row[column])).size <= 12);
+  if (numbers.length < 2) return null;
+  const done = rows.filter(({status}) => status === "done"), full = (column) => done.every((row) => row[column] !== null);
+  const first = (wanted, of) => wanted.find((name) => of.includes(name) && full(name)) ?? of.find(full) ?? of[0];
+  const chosen = {y: first(["makespan_s", "step_s"], numbers), colour: first(["algorithm", "machine", "slice"], groups)};
+  chosen.x = first(["bytes", "slice_count", "devices", "peak_memory_bytes"], numbers.filter((name) => name !== chosen.y));
+  const place = make("div");
+  const draw = () => {
+    const shown = rows.filter((row) => isNumber(row[chosen.x]) && isNumber(row[chosen.y])), names = [...new Set(shown.map((row) => row[chosen.colour]))];
+    if (shown.length === 0) return place.replaceChildren(make("p", {}, "No point has both numbers."));
+    const axis = (column) => {
+      const values = shown.map((row) => row[column]), least = leastOf(values);
+      return {label: column, text: (value) => cellText(column, value), log: least > 0 && mostOf(values) > 20 * least};
+    };
+    const told = varied.filter((column) => !/_s$|events|tasks|flops/.test(column));
+    const inputs = (row) => told.filter((column) => row[column] !== null).slice(0, 9).map((column) => `${column} ${cellText(column, row[column])}`).join(", ");
+    const point = (row) => ({x: row[chosen.x], y: row[chosen.y], text: `point ${row.point}: ${cellText(chosen.y, row[chosen.y])}; ${inputs(row)}`});
+    const series = names.map((name) => ({name: `${chosen.colour ?? ""} ${name ?? "-"}`, points: shown.filter((row) => row[chosen.colour] === name).map(point)}));
+    place.replaceChildren(new Scatter({x: axis(chosen.x), y: axis(chosen.y), series, label: `${chosen.y} against ${chosen.x}`}).element);
+  };
+  const choose = (key) => (value) => { chosen[key] = value; draw(); };
+  draw();
+  const choosers = [chooser("across", numbers, chosen.x, choose("x")), chooser("up", numbers, chosen.y, choose("y"))];
+  if (groups.length > 0) choosers.push(chooser("marks", groups, chosen.colour, choose("colour")));
+  return section("points", "Points", make("div", {class: "tools"}, choosers), place);
+}
+
+function allPoints({result: {columns, rows}}) {
+  const shown = columns.filter((column) => rows.some((row) => row[column] !== null));
+  return section("all", "All points", folded(shown, () => rows.map((row) => shown.map((column) => cellText(column, row[column]))), 99, `${rows.length} points as a table`));
+}
+
+const sweepSections = [points, allPoints, missing];

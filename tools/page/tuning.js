@@ -1,0 +1,81 @@
+// The page of a search: the plans, time against memory, why the others lose. Of products and blocks, and of training steps.
+const planTime = (plan) => plan.predicted_s ?? plan.step_s;
+const planMemory = (plan) => plan.peak_memory_bytes ?? plan.memory_bytes?.total;
+/** Axes of training steps of size 1 are left out. */
+const planMesh = (plan) => meshText(plan.memory_bytes || plan.kind ? Object.fromEntries(Object.entries(plan.mesh).filter(([, size]) => size > 1)) : plan.mesh);
+const planText = (plan) => [plan.baseline, plan.slice, planMesh(plan), plan.pipeline, plan.microbatches ? `${plan.microbatches} microbatch${plan.microbatches === 1 ? "" : "es"}` : "",
+  plan.remat ? `remat ${plan.remat}` : ""].filter((part) => part).join(", ");
+
+function tuningHead(record) {
+  const {result} = record, best = result.plans[0];
+  return [heading(`${result.workload ?? result.training}: the best of ${result.candidates} candidates`, record, hypothetical(best)),
+    make("div", {class: "figures"}, figure("time", timeText(planTime(best))), mfuText(best) === "" ? null : figure("MFU", mfuText(best)), figure("memory of a device", bytesText(planMemory(best))),
+      figure("slice", best.slice), figure("mesh", planMesh(best))),
+    make("p", {}, `${result.simulated} simulated, ${result.pruned} ruled out without${result.interrupted ? "; interrupted: the best plans known so far" : ""}`), best.run ? make("p", {class: "command"}, best.run) : null,
+    (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
+}
+
+function plans({result}) {
+  const training = result.training !== undefined;
+  const choices = training ? [["pipeline", (p) => `${p.pipeline ?? ""}${p.virtual_stages > 1 ? ` x ${p.virtual_stages}` : ""}`], ["microbatches", (p) => p.microbatches], ["remat", (p) => p.remat]] : [];
+  const passes = training ? [] : [["forward", (p) => timeText(p.forward_s)], ["backward", (p) => timeText(p.backward_s)]];
+  const words = [["plan", (p) => p.rank], ["slice", (p) => p.slice], ["", hypothetical], ["mesh", planMesh], ...choices, ["why it loses", (p) => p.why ?? ""]];
+  const figures = [["time", (p) => timeText(planTime(p))], ["more than the best", (p) => percentText(p.margin)], ...passes, ["MFU", mfuText], ["memory", (p) => bytesText(planMemory(p))]];
+  const columns = [...words, ...figures], rows = result.plans.map((plan) => columns.map(([, of]) => of(plan) ?? ""));
+  const bars = result.plans.slice(0, 40).map((p) => ({name: `${p.rank}. ${planText(p)}`, value: planTime(p), note: timeText(planTime(p))}));
+  return section("plans", "Plans", barRows(bars), table(columns.map(([name]) => name), rows, words.length));
+}
+
+/** Those of which no other needs less time and less memory. */
+function undominated(all) {
+  return all.filter((a) => !all.some((b) => planTime(b) <= planTime(a) && planMemory(b) <= planMemory(a) && (planTime(b) < planTime(a) || planMemory(b) < planMemory(a))));
+}
+
+function pareto({result}) {
+  const asked = (result.pareto ?? []).length > 0, all = [...result.plans, ...(result.pareto ?? [])];
+  if (all.length < 2) return null;
+  const front = [...undominated(all)].sort((a, b) => planMemory(a) - planMemory(b));
+  const point = (plan) => ({x: planMemory(plan), y: planTime(plan), text: `${planText(plan)}: ${timeText(planTime(plan))}, ${bytesText(planMemory(plan))}${plan.why ? `; ${plan.why}` : ""}`});
+  const others = all.filter((plan) => !front.includes(plan)), series = [{name: "no other has less of both", points: front.map(point), joined: true}];
+  if (others.length > 0) series.push({name: "others", points: others.map(point)});
+  if (result.baseline) series.push({name: `baseline ${result.baseline.baseline}`, points: [point(result.baseline)]});
+  const rows = [...front.map((plan) => ["no other has less of both", plan]), ...others.map((plan) => ["", plan])];
+  return section("pareto", "Time against memory", make("p", {}, asked ? "The plans, and the search's front." : "Of the plans above; podsim tune --pareto N searches the whole front of a block."),
+    new Scatter({x: {label: "memory of a device", text: bytesText}, y: {label: "time", text: timeText}, series, label: "time against memory"}).element,
+    folded(["", "plan", "time", "memory"], () => rows.map(([what, plan]) => [what, planText(plan), timeText(planTime(plan)), bytesText(planMemory(plan))]), 2));
+}
+
+function layers({result}) {
+  const best = result.plans[0], parts = [...(best.layers ?? []), ...(best.others ?? [])];
+  if (parts.length === 0) return null;
+  const bars = parts.map((l) => ({name: l.name, parts: [l.forward_s, l.backward_s], note: timeText(l.forward_s + l.backward_s)}));
+  return section("layers", "The best plan", withTable(make("div", {}, stackedRows(bars, ["forward", "backward"])), table(["part", "algorithm", "dataflow", "S", "layout", "forward", "backward"],
+    parts.map((l) => [l.name, l.algorithm, `${l.transposed ? "transposed " : ""}${l.dataflow ?? ""}`, l.slice_count, l.layout, timeText(l.forward_s), timeText(l.backward_s)]), 5)));
+}
+
+function trainingSplit({result}) {
+  const split = result.plans[0].split;
+  if (!split) return null;
+  const exposed = (byAxis) => Object.entries(byAxis).map(([axis, time]) => [`exposed on ${axis}`, time]);
+  const parts = Object.entries(split).flatMap(([key, value]) => typeof value === "object" ? exposed(value) : [[key.replace(/_s$/, ""), value]]);
+  const time = result.plans[0].step_s || 1, rows = parts.map(([name, value]) => [name, timeText(value), percentText(value / time)]);
+  return section("split", "Where the time of the best plan goes", withTable(make("div", {}, stackedBar(parts, time, timeText)), table(["part", "time", "of the step"], rows)));
+}
+
+function alternatives({result}) {
+  const found = result.alternatives ?? [];
+  return found.length === 0 ? null : section("alternatives", "The next best of each product", table(["product", "algorithm", "dataflow", "S", "time", "of the plan", "more"],
+    found.map((o) => [o.name, o.algorithm, `${o.transposed ? "transposed " : ""}${o.dataflow}`, o.slice_count, `${o.exact ? "" : "at least "}${timeText(o.time_s)}`, timeText(o.of_plan_s), signedPercent(o.time_s / o.of_plan_s - 1)]), 4));
+}
+
+function flips({result}) {
+  const found = result.flips ?? [];
+  return found.length === 0 ? null : section("flips", "What would make plan 2 the best", list(found.map(({parameter, factor}) => `${parameter} x ${numberText(factor)}`)));
+}
+
+function excluded({result}) {
+  const found = result.excluded ?? [];
+  return found.length === 0 ? null : section("left_out", "Left out", list(found.map((e) => e.what ? `${e.what}: ${e.reason}` : `${e.kind}: ${planText(e)}: at least ${timeText(e.bound_s)}, but ${e.needs}`)));
+}
+
+const tuningSections = [plans, pareto, layers, trainingSplit, alternatives, flips, excluded, missing];
