@@ -18,6 +18,8 @@ struct Verb {
   int (*run)(const std::vector<std::string>& arguments, Console& console);
 };
 std::span<const Verb> verbs();
+/// The same of the words that may follow `show`.
+std::span<const Verb> show_targets();
 
 int run_verb(const std::vector<std::string>& arguments, Console& console);
 int check_verb(const std::vector<std::string>& arguments, Console& console);

@@ -93,7 +93,7 @@ class ReadmeInPython(unittest.TestCase):
         self.assertLessEqual(set(SMALLER), set(commands), "an example that takes long is no longer there")
         for command in commands:
             command = SMALLER.get(command, command)
-            if not command.startswith(("podsim help ", "podsim sweep ", "podsim report ")):
+            if not command.startswith(("podsim help ", "podsim sweep ", "podsim report ", "podsim show timeline ")):
                 verb, keywords = call_of(command)
                 with self.subTest(command, call=f"podsim.{verb}({keywords})"):
                     self.same(command, verb, keywords)
