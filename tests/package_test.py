@@ -17,7 +17,9 @@ SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 EXPECTED_DEPENDENCIES = ["libc6", "libsimgrid", "libopenblas0-pthread", "libfftw3-single3", "libfftw3-double3", "libcairo2", "libprotobuf", "python3-numpy", "python3 (>= 3."]
 EXPECTED_FILES = ["usr/bin/podsim", "usr/share/podsim/machines/tpu_v4.textproto", "usr/share/podsim/datasets/h100_16_nccl", "usr/lib/cmake/podsim/podsimConfig.cmake",
                   "usr/share/podsim/launch/slurm_sweep.sh", "usr/share/podsim/launch/shard.sbatch", "usr/share/podsim/launch/merge.sbatch", "usr/share/podsim/launch/parallel_sweep.sh",
-                  "usr/include/podsim/workloads/scenario/scenario.hpp", "usr/lib/podsim/podsim_simgrid.so", "usr/share/doc/podsim/docs/tutorial.md"]
+                  "usr/include/podsim/workloads/scenario/scenario.hpp", "usr/lib/podsim/podsim_simgrid.so", "usr/share/doc/podsim/docs/tutorial.md",
+                  "usr/share/man/man1/podsim.1", "usr/share/man/man1/podsim-run.1", "usr/share/man/man1/podsim-show-mesh.1",
+                  "usr/share/bash-completion/completions/podsim", "usr/share/zsh/vendor-completions/_podsim"]
 
 
 def as_nobody():

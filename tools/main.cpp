@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/command/command.hpp"
@@ -12,11 +13,11 @@
 
 namespace {
 
-/// Of the terminal on standard output; 0 if it is none.
-std::size_t terminal_columns() {
-  if (isatty(STDOUT_FILENO) != 1) return 0;
+/// Of the terminal on a descriptor; 0 if it is none.
+std::size_t terminal_columns(int descriptor) {
+  if (isatty(descriptor) != 1) return 0;
   winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 /// https://no-color.org: set and not empty.
@@ -25,14 +26,21 @@ bool colours_unwanted() {
   return no_color != nullptr && *no_color != '\0';
 }
 
+/// Whether the terminal has escape sequences.
+bool is_dumb() {
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view{terminal} == "dumb";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   podsim::open_missing_standard_files();
   podsim::interruption::handle_signals();
   podsim::StandardOutput output{STDOUT_FILENO, &podsim::interruption::answering};
-  podsim::Console console{output.stream(), std::cerr, isatty(STDERR_FILENO) == 1, podsim::interruption::requested(),
-                          &podsim::interruption::announced, terminal_columns(), isatty(STDOUT_FILENO) == 1 && !colours_unwanted()};
+  const std::size_t out_columns = terminal_columns(STDOUT_FILENO), err_columns = terminal_columns(STDERR_FILENO);
+  podsim::Console console{output.stream(), std::cerr, err_columns > 0 && !is_dumb(), podsim::interruption::requested(), &podsim::interruption::announced,
+                          out_columns, out_columns > 0 && !colours_unwanted() && !is_dumb(), nullptr, err_columns};
   const int status = output.finish(podsim::run_command(std::vector<std::string>(argv + 1, argv + argc), console), std::cerr);
   // Without the end of libraries: where memory is short (ulimit -v) OpenBLAS waits there for a thread that never ends.
   std::quick_exit(status);

@@ -29,8 +29,10 @@ Expected<CheckOptions> check_options(const Options& options) {
 
 Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions check_options, ProgressLine& line, Cancellation stop) {
   check_options.stop = stop;
+  // In percent, so that a step has its rate and time left.
   check_options.progress = [&](const CheckProgress& progress) {
-    line.doing(progress.has_part ? fmt::format("{}: {:.0f} %", progress.doing, 100 * progress.part) : std::string{progress.doing});
+    line.counting(progress.has_part ? static_cast<std::size_t>(100 * progress.part) : 0, progress.has_part ? 100 : 0);
+    line.doing(std::string{progress.doing});
   };
   return check(lowered, check_options);
 }

@@ -62,6 +62,14 @@ std::span<const Verb> verbs() {
   return table;
 }
 
+std::span<const Verb> hidden_verbs() {
+  static constexpr std::array<Verb, 2> table{{
+      {"complete", "what may follow a command line, for the completion of shells", &complete_verb},
+      {"man-pages", "write the manual", &man_pages_verb},
+  }};
+  return table;
+}
+
 int run_command(const std::vector<std::string>& arguments, Console& console) {
   try {
     if (arguments.empty()) {
@@ -80,6 +88,8 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
       if (verb.name == name) return verb.run(rest, console);
       names.emplace_back(verb.name);
     }
+    for (const Verb& verb : hidden_verbs())
+      if (verb.name == name) return verb.run(rest, console);
     return report({{}, "unknown verb " + quoted(name) + did_you_mean(name, names) + "; `podsim help` lists the verbs"}, console);
   } catch (const std::bad_alloc&) {
     return report({{}, "there is not enough memory", Cause::environment}, console);

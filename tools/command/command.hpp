@@ -18,6 +18,10 @@ struct Verb {
   int (*run)(const std::vector<std::string>& arguments, Console& console);
 };
 std::span<const Verb> verbs();
+/// The same of the words that may follow `show`.
+std::span<const Verb> show_targets();
+/// Those that programs use and `podsim help` does not list.
+std::span<const Verb> hidden_verbs();
 
 int run_verb(const std::vector<std::string>& arguments, Console& console);
 int check_verb(const std::vector<std::string>& arguments, Console& console);
@@ -29,5 +33,7 @@ int tune_verb(const std::vector<std::string>& arguments, Console& console);
 int sweep_verb(const std::vector<std::string>& arguments, Console& console);
 int report_verb(const std::vector<std::string>& arguments, Console& console);
 int show_verb(const std::vector<std::string>& arguments, Console& console);
+int complete_verb(const std::vector<std::string>& arguments, Console& console);
+int man_pages_verb(const std::vector<std::string>& arguments, Console& console);
 
 }  // namespace podsim

@@ -267,8 +267,8 @@ Expected<Options> parse_options(const std::vector<std::string>& arguments, const
 
 Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console,
              const char* positional) {
-  if (console.caller != nullptr && console.caller->options != nullptr) {
-    *console.caller->options = described;
+  if (console.caller != nullptr && console.caller->described != nullptr) {
+    *console.caller->described = {std::string{usage}, described, positional != nullptr ? positional : ""};
     return {exit_done, std::nullopt};
   }
   auto options = parse_options(arguments, described, positional);

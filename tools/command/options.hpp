@@ -52,6 +52,13 @@ struct OptionSpec {
 using OptionGroup = std::vector<OptionSpec>;
 OptionGroup joined(std::vector<OptionGroup> groups);
 
+/// What a command takes, as --help shows it.
+struct DescribedCommand {
+  std::string usage;  // the text above the options
+  OptionGroup options;
+  std::string positional;  // the option that words without one belong to; empty: none
+};
+
 /// Parsed options of one verb. An option that was not given has its default, or no value.
 class Options {
  public:

@@ -5,6 +5,7 @@
 #include "sim/base/input_file.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/options.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/page/page.hpp"
 
 namespace podsim {
@@ -23,7 +24,11 @@ Expected<int> write_page(const Options& options, Console& console) {
   if (!options.has("output")) return Diagnostic{{}, "expected -o FILE.html, found none"};
   std::vector<Record> records;
   std::vector<std::string> names;
+  ProgressLine line{console, false};
+  line.count_seconds();
   for (const std::string& file : files) {
+    line.counting(records.size(), files.size());
+    line.doing("reading " + file);
     const auto bytes = read_file(file, record_limit);
     if (!bytes) return bytes.error();
     auto record = read_record_or_json(*bytes, file);
@@ -31,7 +36,11 @@ Expected<int> write_page(const Options& options, Console& console) {
     records.push_back(*std::move(record));
     names.push_back(std::filesystem::path{file}.filename().string());
   }
-  return print_output(options, page_of(records, names), console);
+  line.counting(0, 0);
+  line.doing("writing the page");
+  const std::string page = page_of(records, names);
+  line.end();
+  return print_output(options, page, console);
 }
 
 }  // namespace

@@ -84,12 +84,12 @@ Expected<Details> details_of(const Run& run, const System& system, const Problem
   return details;
 }
 
-std::string text_of(const Run& run, const Details& details, const Options& options) {
+std::string text_of(const Run& run, const Details& details, const Options& options, const Console& console) {
   const std::string path = options.has("output") ? options.text("output") : "";
   if (path.ends_with(".textproto")) return write_result(run.row.result, Encoding::text);
   if (path.ends_with(".pb")) return write_result(run.row.result, Encoding::binary);
   const Format format = format_of(options);
-  return format == Format::json ? result_json(run, details) : format == Format::csv ? result_csv({run.row}) : result_table(run, details);
+  return format == Format::json ? result_json(run, details) : format == Format::csv ? result_csv({run.row}) : result_table(run, details, {path.empty() && console.columns > 0, path.empty() && console.colours});
 }
 
 Expected<int> simulate_and_print(const Options& options, Console& console) {
@@ -158,7 +158,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
     console.caller->run = answer;
     if (!options.has("output")) return exit_done;
   }
-  return print_output(options, text_of(answer->run, answer->details, options), console);
+  return print_output(options, text_of(answer->run, answer->details, options, console), console);
 }
 
 }  // namespace

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <array>
 
 #include "tools/command/command.hpp"
@@ -59,23 +62,41 @@ int show(const Target& target, const std::vector<std::string>& arguments, Consol
   return print_output(*parsed.options, *text, console);
 }
 
+template <std::size_t index>
+int show_target(const std::vector<std::string>& arguments, Console& console) {
+  return show(targets[index], arguments, console);
+}
+
 }  // namespace
+
+std::span<const Verb> show_targets() {
+  static constexpr std::array<Verb, 11> table{{
+      {targets[0].name, "the fields of a machine, each with its source; without a machine the shipped ones", &show_target<0>},
+      {targets[1].name, "what a slice's interconnect is: links, distances, bisection bandwidth", &show_target<1>},
+      {targets[2].name, "which chip each device of a mesh is", &show_target<2>},
+      {"sharding", "which device holds which block of an array", &show_sharding},
+      {targets[3].name, "a schedule as text, or saved", &show_target<3>},
+      {"pipeline", "which rank does which part of which microbatch, in which order", &show_pipeline},
+      {targets[4].name, "a plan of a workload, or what JAX needs for it", &show_target<4>},
+      {targets[5].name, "the collectives that a sharded program needs", &show_target<5>},
+      {"training", "a training step by formulas: parameters, FLOPs, memory", &show_training},
+      {"hlo", "what a module that XLA compiled does", &show_hlo},
+      {"timeline", "what a device of a recorded run does when", &show_timeline},
+  }};
+  return table;
+}
 
 int show_verb(const std::vector<std::string>& arguments, Console& console) {
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
     console.out << usage_of("show");
     return exit_done;
   }
-  if (!arguments.empty() && arguments.front() == "sharding") return show_sharding({arguments.begin() + 1, arguments.end()}, console);
-  if (!arguments.empty() && arguments.front() == "training") return show_training({arguments.begin() + 1, arguments.end()}, console);
-  if (!arguments.empty() && arguments.front() == "pipeline") return show_pipeline({arguments.begin() + 1, arguments.end()}, console);
-  if (!arguments.empty() && arguments.front() == "hlo") return show_hlo({arguments.begin() + 1, arguments.end()}, console);
-  std::vector<std::string> names{"sharding", "pipeline", "training", "hlo"};
-  for (const Target& target : targets) {
-    if (!arguments.empty() && arguments.front() == target.name) return show(target, {arguments.begin() + 1, arguments.end()}, console);
+  std::vector<std::string> names;
+  for (const Verb& target : show_targets()) {
+    if (!arguments.empty() && arguments.front() == target.name) return target.run({arguments.begin() + 1, arguments.end()}, console);
     names.emplace_back(target.name);
   }
-  const std::string expected = "machine, topology, mesh, sharding, schedule, pipeline, plan, program, training or hlo";
+  const std::string expected = fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
   return report({{}, "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected " + expected}, console);
 }

@@ -37,4 +37,7 @@ int show_pipeline(const std::vector<std::string>& arguments, Console& console);
 /// `podsim show hlo`: as above.
 int show_hlo(const std::vector<std::string>& arguments, Console& console);
 
+/// `podsim show timeline`: as above.
+int show_timeline(const std::vector<std::string>& arguments, Console& console);
+
 }  // namespace podsim

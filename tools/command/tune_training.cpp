@@ -149,8 +149,8 @@ Expected<std::string> run_line(const Options& options, const TrainingRequest& re
   return line + " --remat " + shell_word(to_text(plan.step.remat));
 }
 
-std::string progress_text(const TrainingRequest::Progress& progress, double) {
-  return fmt::format("{} steps simulated of {} candidates; {}{}", progress.simulated, progress.candidates,
+std::string progress_text(const TrainingRequest::Progress& progress, double seconds) {
+  return fmt::format("{} steps simulated of {} candidates, {:.2g}/s; {}{}", progress.simulated, progress.candidates, static_cast<double>(progress.simulated) / seconds,
                      progress.best_s ? "best so far " + to_text(Seconds{*progress.best_s}) : "no plan yet",
                      progress.bound_s > 0 ? ", the rest is above " + to_text(Seconds{progress.bound_s}) : "");
 }

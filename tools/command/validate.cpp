@@ -80,7 +80,10 @@ Expected<std::vector<DatasetValidation>> of_datasets(const Options& options, Con
   control.threads = static_cast<int>(*threads);
   control.stop = console.interrupted;
   line.count_seconds();
-  control.done = [&](std::size_t done, std::size_t all) { line.doing(fmt::format("{} of {} fits", done, all)); };
+  control.done = [&](std::size_t done, std::size_t all) {
+    line.counting(done, all);
+    line.doing("fits");
+  };
   return validate(datasets, control);
 }
 

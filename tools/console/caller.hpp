@@ -14,7 +14,7 @@ namespace podsim {
 struct Machine;
 struct Schedule;
 struct KnownObjects;  // workloads/scenario/known_objects.hpp
-struct OptionSpec;     // tools/command/options.hpp
+struct DescribedCommand;  // tools/command/options.hpp
 struct SimulatedParts;  // workloads/tuning/part_costs.hpp
 struct RunAnswer;     // tools/command/answers.hpp
 struct TuningAnswer;
@@ -23,7 +23,7 @@ struct ComparisonReport;  // tools/report/comparison_report.hpp
 struct Caller {
   std::shared_ptr<const KnownObjects> known{};               // that the words of the command may name
   std::function<void(const std::string& what)> progress{};   // a line a few times a second from the first second on, by any thread
-  std::vector<OptionSpec>* options = nullptr;                // gets the options of the command, which is not carried out then
+  DescribedCommand* described = nullptr;                     // gets what the command takes, which is not carried out then
   std::size_t share = 0, shares = 1;                         // of `tune`: the systems that this process searches (TuningRequest)
   std::shared_ptr<const SimulatedParts> elsewhere{};         // what others have simulated for it
   // What the command came to; texts for which there is a value are not printed.

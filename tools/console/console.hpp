@@ -13,12 +13,13 @@ struct Caller;  // caller.hpp
 struct Console {
   std::ostream& out;
   std::ostream& err;
-  bool err_is_terminal = false;  // progress goes there
+  bool err_is_terminal = false;  // that can erase a line; progress goes there
   Cancellation interrupted{};    // Ctrl-C, SIGTERM
   void (*told_interrupted)() = nullptr;  // called when a command has said that it was interrupted
   std::size_t columns = 0;               // of the terminal that `out` is; 0: it is none
-  bool colours = false;                  // `out` is a terminal, and NO_COLOR is not set
+  bool colours = false;                  // `out` is a terminal that has some, and NO_COLOR is not set
   Caller* caller = nullptr;              // a program, in place of a person
+  std::size_t err_columns = 0;           // of the terminal that `err` is; 0: not known
 };
 
 /// Exit status of the program; fixed, scripts rely on it. 130 is what a shell calls the end by Ctrl-C; SIGTERM and SIGHUP have

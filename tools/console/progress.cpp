@@ -2,10 +2,12 @@
 
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "sim/base/units.hpp"
 #include "tools/console/caller.hpp"
+#include "tools/report/text_width.hpp"
 
 namespace podsim {
 
@@ -14,6 +16,7 @@ namespace {
 bool calls_back(const Console& console) { return console.caller != nullptr && console.caller->progress; }
 
 constexpr double between_lines = 0.2, silence = 0.5;  // seconds
+constexpr std::size_t least_columns = 10;             // of a terminal
 
 }  // namespace
 
@@ -26,6 +29,22 @@ void ProgressLine::doing(const std::string& what) {
   what_ = what;
   since_ = seconds();
   if (since_ >= next_) show_what(since_);
+}
+
+void ProgressLine::counting(std::size_t done, std::size_t all) {
+  if (!on_) return;
+  const std::scoped_lock lock{mutex_};
+  if (all != all_ || done < done_) counting_since_ = seconds();
+  done_ = done;
+  all_ = all;
+}
+
+std::string ProgressLine::counted(double now) const {
+  if (all_ == 0) return {};
+  const double passed = now - counting_since_;
+  if (done_ == 0 || passed <= 0) return fmt::format("{} of {}: ", done_, all_);
+  const double rate = static_cast<double>(done_) / passed;
+  return fmt::format("{} of {}, {:.3g}/s, {:.0f} s left: ", done_, all_, rate, static_cast<double>(all_ - std::min(done_, all_)) / rate);
 }
 
 void ProgressLine::count_seconds() {
@@ -55,18 +74,22 @@ void ProgressLine::end() {
 
 void ProgressLine::show_what(double now) { print(fmt::format("{}, {:.0f} s", what_, now), now); }
 
-void ProgressLine::print(const std::string& text, double now) {
+void ProgressLine::print(const std::string& what, double now) {
   if (ended_) return;
   next_ = now + between_lines;
   last_ = now;
   shown_ = true;
+  const std::string text = counted(now) + what;
   if (calls_back(console_)) return console_.caller->progress(text);
-  fmt::print(console_.err, "\r\033[K{}", text);
+  // A line that goes on in the next one could not be erased.
+  const std::size_t columns = console_.err_columns > least_columns ? console_.err_columns - 1 : std::string::npos;
+  fmt::print(console_.err, "\r\033[K{}", on_one_line(text, columns));
   console_.err.flush();
 }
 
 void show_on(ProgressLine& line, RunOptions& options) {
   options.doing = [&line](const std::string& what) { line.doing(what); };
+  options.counting = [&line](std::size_t done, std::size_t all) { line.counting(done, all); };
   options.control.progress = [&line](const RunProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
   // SimGrid runs in a child, which must not be forked from among threads.
   if (options.engine == nullptr || options.engine->folds) line.count_seconds();

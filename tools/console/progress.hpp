@@ -13,7 +13,8 @@
 
 namespace podsim {
 
-/// After `after` seconds, what is being done and for how long, or what the work says of itself; a few times a second, on a terminal only. Erased at the end.
+/// After `after` seconds, what is being done and for how long, or what the work says of itself; a few times a second, on a terminal only, as wide as
+/// it. Erased at the end.
 class ProgressLine {
  public:
   ProgressLine(Console& console, bool quiet, double after = 1);
@@ -23,6 +24,8 @@ class ProgressLine {
 
   /// What is done from now on, by any thread. Shown until something else is, with the seconds since the beginning.
   void doing(const std::string& what);
+  /// How many of the parts of the work are done: shown before what is done, with their rate and the time that the others take at it. By any thread.
+  void counting(std::size_t done, std::size_t all);
   /// `text` is given the seconds since doing() last said something, or since the beginning; it is called only if its line is shown. By any thread.
   template <class Text>
   void show(Text&& text) {
@@ -36,13 +39,15 @@ class ProgressLine {
 
  private:
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-  void print(const std::string& text, double now);
+  void print(const std::string& what, double now);
   void show_what(double now);
+  [[nodiscard]] std::string counted(double now) const;
   void tick();
 
   Console& console_;
   bool on_, shown_ = false, ended_ = false;
-  double next_, last_ = 0, since_ = 0;
+  double next_, last_ = 0, since_ = 0, counting_since_ = 0;
+  std::size_t done_ = 0, all_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::string what_;
   std::mutex mutex_;

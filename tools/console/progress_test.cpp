@@ -39,6 +39,26 @@ TEST(ProgressLine, CountsOnWhileTheWorkSaysNothing) {
   EXPECT_THAT(screen.err.str(), HasSubstr("a long sum, "));
 }
 
+TEST(ProgressLine, CountsPartsWithTheirRateAndTheTimeLeft) {
+  Screen screen;
+  ProgressLine line{screen.console, false, 0};
+  line.counting(0, 8);
+  line.doing("fits");
+  EXPECT_THAT(screen.err.str(), HasSubstr("0 of 8: fits, 0 s"));
+  std::this_thread::sleep_for(std::chrono::milliseconds{250});
+  line.counting(2, 8);
+  line.doing("fits");
+  EXPECT_THAT(screen.err.str(), ::testing::ContainsRegex("2 of 8, [0-9.]+/s, [0-9]+ s left: fits, "));
+}
+
+TEST(ProgressLine, IsNoWiderThanTheTerminal) {
+  Screen screen;
+  screen.console.err_columns = 20;
+  ProgressLine line{screen.console, false, 0};
+  line.doing("a long name \u6771\u4eac \x1b[31m of a file");
+  EXPECT_EQ(screen.err.str(), "\r\033[Ka long name \u6771\u4eac...");
+}
+
 TEST(ProgressLine, IsForTerminalsAndNotWhereItIsUnwanted) {
   Screen screen;
   {

@@ -78,15 +78,15 @@ py::tuple call_command(std::vector<std::string> words, const std::map<std::strin
 }
 
 py::list options_of(const std::vector<std::string>& words) {
-  std::vector<OptionSpec> options;
+  DescribedCommand described;
   std::ostringstream out;
   Caller caller;
-  caller.options = &options;
+  caller.described = &described;
   Console console{out, out};
   console.caller = &caller;
   run_command(words, console);
   py::list all;
-  for (const OptionSpec& spec : options) {
+  for (const OptionSpec& spec : described.options) {
     const char* const kind = spec.value.kind == OptionValue::Kind::flag ? "flag" : spec.value.kind == OptionValue::Kind::one ? "one" : "many";
     all.append(py::make_tuple(spec.long_name(), kind, spec.value.name, spec.value.otherwise, spec.value.choices, spec.help));
   }

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "sim/base/units.hpp"
 #include "sim/schedule/text.hpp"
+#include "tools/report/colour.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"
 #include "tools/report/step_report.hpp"
+#include "tools/report/text_width.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/scenario/trust.hpp"
 
@@ -116,12 +119,39 @@ std::string losses_table(const Run& run, const std::vector<CableLoss>& losses) {
   return table(rows, 2);
 }
 
-std::string axes_table(const Run& run) {
+/// `##==......  40.0 %`: of the run, what is in flight along an axis, exposed and beside compute.
+std::string axis_bar(const AxisMetrics& axis, Picoseconds makespan, bool coloured) {
+  constexpr double cells = 20;
+  constexpr Colour exposed_colour{0xff, 0x7f, 0x0e}, hidden_colour{0xae, 0xc7, 0xe8};
+  const double run = std::max(seconds(makespan), 1e-12), part = seconds(axis.in_flight) / run;
+  const auto shown = static_cast<std::size_t>(std::lround(cells * part)), exposed = std::min(shown, static_cast<std::size_t>(std::lround(cells * seconds(axis.exposed) / run)));
+  const auto drawn = [&](std::size_t count, char mark, Colour colour) {
+    const std::string text(count, mark);
+    return coloured && count > 0 ? coloured_text(text, colour) : text;
+  };
+  return drawn(exposed, '#', exposed_colour) + drawn(shown - exposed, '=', hidden_colour) + std::string(static_cast<std::size_t>(cells) - shown, '.') +
+         fmt::format("  {:>7}", percent(part));
+}
+
+/// The lines of a table with one more column, left-aligned.
+std::string with_column(const std::string& rows, const std::vector<std::string>& column) {
+  const std::vector<std::string> lines = split(rows, '\n');
+  std::size_t widest = 0;
+  for (const std::string& line : lines) widest = std::max(widest, width_of(line));
+  std::string text;
+  for (std::size_t l = 0; l < column.size(); ++l) text += left_aligned(lines[l], widest) + "  " + column[l] + "\n";
+  return text;
+}
+
+std::string axes_table(const Run& run, TerminalStyle style) {
   std::vector<std::vector<std::string>> rows{{"axis", "transfers", "link traffic", "in flight", "exposed"}};
   for (const AxisMetrics& axis : run.metrics.axes)
     rows.push_back({axis_name(run, axis.axis), std::to_string(axis.transfers), bytes_text(axis.link_bytes), time_text(axis.in_flight),
                     time_text(axis.exposed)});
-  return table(rows, 1);
+  if (!style.bars) return table(rows, 1);
+  std::vector<std::string> bars{"of the run: # exposed, = beside compute"};
+  for (const AxisMetrics& axis : run.metrics.axes) bars.push_back(axis_bar(axis, run.metrics.makespan, style.colours));
+  return with_column(table(rows, 1), bars);
 }
 
 std::string devices_table(const Run& run, const std::vector<DeviceMetrics>& devices) {
@@ -352,7 +382,7 @@ std::string result_json(const Run& run, const Details& details) {
   return json.dump(2) + "\n";
 }
 
-std::string result_table(const Run& run, const Details& details) {
+std::string result_table(const Run& run, const Details& details, TerminalStyle style) {
   const Row& row = run.row;
   const Result& r = row.result;
   const std::string classes = r.device_classes < r.devices         ? fmt::format(", {} simulated: the others behave alike", r.device_classes)
@@ -414,7 +444,7 @@ std::string result_table(const Run& run, const Details& details) {
   if (row.training != nullptr) text += "\n" + step_tables(row);
   for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
-  if (!run.metrics.axes.empty()) text += "\n" + axes_table(run);
+  if (!run.metrics.axes.empty()) text += "\n" + axes_table(run, style);
   if (!details.devices.empty()) text += "\n" + devices_table(run, details.devices);
   if (!details.links.empty()) text += "\n" + links_table(run, details.links);
   if (details.explanation) text += explanation_table(run, *details.explanation);

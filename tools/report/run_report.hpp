@@ -24,7 +24,12 @@ struct Details {
   std::vector<std::string> notes;   // on the request
 };
 
-std::string result_table(const Run& run, const Details& details);
+/// What a terminal has beside what a pipe or a file gets.
+struct TerminalStyle {
+  bool bars = false;     // how much of the run something is in flight along each axis
+  bool colours = false;
+};
+std::string result_table(const Run& run, const Details& details, TerminalStyle style = {});
 /// One JSON object, followed by a newline.
 std::string result_json(const Run& run, const Details& details);
 

@@ -1,10 +1,9 @@
 #include "tools/report/table.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "sim/base/units.hpp"
+#include "tools/report/text_width.hpp"
 
 namespace podsim {
 
@@ -15,13 +14,13 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c == widths.size()) widths.push_back(0);
-      widths[c] = std::max(widths[c], row[c].size());
+      widths[c] = std::max(widths[c], width_of(row[c]));
     }
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c)
-      line += c < left ? fmt::format("{:<{}}  ", row[c], widths[c]) : fmt::format("{:>{}}  ", row[c], widths[c]);
+      line += (c < left ? left_aligned : right_aligned)(row[c], widths[c]) + "  ";
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -34,7 +33,8 @@ std::string wrapped(const std::string& text) {
   std::size_t width = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(' ', begin), text.size());
-    if (width > 0 && width + 1 + end - begin > widest) {
+    const std::size_t word = width_of(std::string_view{text}.substr(begin, end - begin));
+    if (width > 0 && width + 1 + word > widest) {
       lines += '\n';
       width = 0;
     } else if (width > 0) {
@@ -42,7 +42,7 @@ std::string wrapped(const std::string& text) {
       ++width;
     }
     lines += text.substr(begin, end - begin);
-    width += end - begin;
+    width += word;
     begin = end + 1;
   }
   return lines;

@@ -217,7 +217,8 @@ void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes
     const auto [bound, g] = order[i];
     const Planned& first = groups[g].front();
     if (options.stopped()) return;
-    options.tell(fmt::format("{} of {}: {} {}", i + 1, groups.size(), first.on->name, first.plan->variant->name));
+    options.count(i, groups.size());
+    options.tell(first.on->name + " " + first.plan->variant->name);
     if (are_slower(groups[g], bound, best)) {
       for (const Planned& planned : groups[g]) planned.plan->slower = true;
       return;
@@ -228,6 +229,7 @@ void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes
     auto rows = simulate_together(problems, each);
     for (std::size_t r = 0; r < rows.size(); ++r) groups[g][r].plan->row = std::move(rows[r]);
   });
+  options.count(0, 0);
 }
 
 Expected<ComparedRows> rows_of(const PlannedSystem& system) {
@@ -257,6 +259,7 @@ Expected<ComparedRows> simulate_workloads(const ComparedSystem& on, const RunOpt
   for (const Variant& variant : on.variants) {
     if (options.stopped()) break;
     const std::string what = on.name + ", " + variant.name;
+    options.count(static_cast<std::size_t>(&variant - on.variants.data()), on.variants.size());
     options.tell(what);
     auto row = workload_row(on, variant, options);
     if (row)

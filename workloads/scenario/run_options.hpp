@@ -21,12 +21,17 @@ struct RunOptions {
   RunControl control{};                       // without `record`, Run::timeline may have but what the busiest device does
   std::function<void(const std::string& what)> doing{};  // called before each step that may take long, from any thread
 
+  std::function<void(std::size_t done, std::size_t all)> counting{};  // where such steps are many of a kind, how many of them are done; 0 of 0: they all are
+
   [[nodiscard]] bool stopped() const { return control.stop.requested(); }
   /// Whether calls may be played as one task each.
   [[nodiscard]] bool plays_calls() const { return !inline_calls && engine == &des_engine(); }
   [[nodiscard]] bool folds() const { return fold && engine->folds; }
   void tell(const std::string& what) const {
     if (doing) doing(what);
+  }
+  void count(std::size_t done, std::size_t all) const {
+    if (counting) counting(done, all);
   }
 };
 

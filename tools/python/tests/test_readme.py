@@ -46,7 +46,7 @@ TABLES = (
 OBSERVATIONS = "podsim calibrate validation/datasets/tpu_v5p_ppermute/observations.csv --observations-only"
 TOLD_TIMES = re.compile(r"simulated in .*|in [0-9.]+ m?s$|[0-9.]+ CPU s", re.MULTILINE)
 # What has words or pictures for people, and no function; sweeps have a test of their own.
-BY_COMMAND_ALONE = ("podsim --version", "podsim help ", "podsim sweep ")
+BY_COMMAND_ALONE = ("podsim show timeline ", "podsim --version", "podsim help ", "podsim sweep ")
 # What two runs of the same thing do not share.
 TIMES = re.compile(r'"(wall_s|build_s)": [^,}\n]*,?\s*')
 
