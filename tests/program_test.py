@@ -6,8 +6,10 @@ usage: program_test.py PODSIM
 
 import contextlib
 import fcntl
+import json
 import os
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -136,6 +138,74 @@ class StandardOutput(unittest.TestCase):
         result = podsim(*line, "-o", "/dev/stdout", stdout=subprocess.PIPE)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, podsim(*line, stdout=subprocess.PIPE).stdout)
+
+
+class Files(unittest.TestCase):
+    """A file is whole or not there, and the reason is said."""
+
+    GEMM = ["run", "--machine", "tpu_v4", "--slice", "4x4", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "meshslice", "--slice-count", "4"]
+    RUNS = [["--trace", "t.json"], ["--trace", "t.json.gz"], ["--trace", "t.xplane.pb"], ["--trace", "profiles"], ["--record", "run.record"], ["-o", "run.txt"],
+            ["-o", "run.pb"], ["--chakra-out", "step"]]
+
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.inputs = self.enterContext(tempfile.TemporaryDirectory())
+        self.record = self.inputs + "/run.record"
+        self.assertEqual(podsim(*self.GEMM, "--record", self.record, stdout=subprocess.DEVNULL).returncode, 0)
+        self.lines = [[*self.GEMM, *output] for output in self.RUNS] + [["report", self.record, "-o", "page.html"], ["show", "timeline", self.record, "-o", "line.txt"]]
+
+    def files(self):
+        return [name for _, _, names in os.walk(self.folder) for name in names]
+
+    def test_a_disk_that_is_full(self):
+        """As a limit of the size of files: nothing of the kind is left by any output."""
+        for line in self.lines:
+            result = podsim(*line, stdout=subprocess.DEVNULL, cwd=self.folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+            self.assertEqual((result.returncode, self.files()), (2, []), line)
+            self.assertRegex(result.stderr, r"^podsim: error: .*: cannot write the file: File too large\n$", line)
+
+    def test_a_device_that_is_full(self):
+        for line in self.lines:
+            if line[-2] != "--chakra-out" and line[-1] != "profiles":  # folders and prefixes
+                result = podsim(*line[:-1], "/dev/full", stdout=subprocess.DEVNULL)
+                self.assertEqual(result.returncode, 2, line)
+
+    def test_a_folder_that_takes_no_files(self):
+        os.mkdir(self.folder + "/closed", 0o555)
+        user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+        os.chmod(self.folder, 0o755)
+        os.chmod(self.inputs, 0o755)
+        for line in self.lines:
+            try:
+                result = podsim(*line, stdout=subprocess.DEVNULL, cwd=self.folder + "/closed", **user)
+            except PermissionError:
+                self.skipTest("the program is root's alone")
+            self.assertEqual((result.returncode, self.files()), (2, []), line)
+            self.assertRegex(result.stderr, r"Permission denied\n$", line)
+
+    def test_a_reader_that_has_enough(self):
+        """run | head: what is written beside the output is whole."""
+        for output in ("t.json", "run.record"):
+            reader, writer = os.pipe()
+            os.close(reader)
+            result = podsim(*self.GEMM, "--per", "device", "--trace" if output.endswith("json") else "--record", output, stdout=writer, cwd=self.folder)
+            os.close(writer)
+            self.assertIn(result.returncode, (2, -signal.SIGPIPE), result.stderr)
+        self.assertEqual(sorted(self.files()), ["run.record", "t.json"])
+        with open(self.folder + "/t.json", encoding="utf-8") as file:
+            self.assertTrue(json.load(file))
+        self.assertEqual(podsim("show", "timeline", self.folder + "/run.record", stdout=subprocess.DEVNULL).returncode, 0)
+
+    def test_ctrl_c_while_a_trace_is_written(self):
+        # Ten gigabytes, if nobody ends it.
+        pod = ["--machine", "tpu_v4", "--slice", "64x64", "--gemm", "m=524288,n=49152,k=12288", "--algorithm", "meshslice", "--slice-count", "48", "--pad"]
+        process = subprocess.Popen([PODSIM, "run", *pod, "--trace", "t.json", "--trace-devices", "all"], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        wait_for(lambda: any(os.path.getsize(os.path.join(self.folder, name)) > 100_000 for name in os.listdir(self.folder)))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, err, os.listdir(self.folder)), (130, "podsim: interrupted\n", []))
 
 
 class ProcessCase(unittest.TestCase):
