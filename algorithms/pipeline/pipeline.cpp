@@ -109,7 +109,8 @@ std::optional<PipelineTask> pipeline_task_named(std::string_view name) {
     return status == std::errc{} && end == digits.data() + digits.size();
   };
   PipelineTask task{static_cast<PipelineTaskKind>(kind - kinds.begin())};
-  if (kind == kinds.end() || !number(name.substr(first + 1, second - first - 1), task.stage) || !number(name.substr(second + 2), task.microbatch)) return std::nullopt;
+  if (kind == kinds.end() || !number(name.substr(first + 1, second - first - 1), task.stage) || !number(name.substr(second + 2), task.microbatch))
+    return std::nullopt;
   if (name_of(task) != name) return std::nullopt;  // leading zeros, signs
   return task;
 }

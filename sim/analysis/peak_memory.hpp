@@ -44,7 +44,8 @@ class BufferLives final : public TimesReader {
   [[nodiscard]] std::vector<Bytes> peaks() const;
   /// What is live on a device at the first moment of its peak, whose sizes sum to it: buffers in the program's order, then Calls.
   [[nodiscard]] std::vector<LiveBuffer> live_at_peak(DeviceId device) const;
-  /// What is live on a device over time, from 0 on; times increase, and sizes that follow one another differ. The largest is its peak. Empty for a device that idles.
+  /// What is live on a device over time, from 0 on; times increase, and sizes that follow one another differ. The largest is its peak. Empty for a
+  /// device that idles.
   [[nodiscard]] std::vector<LiveMemory> over_time(DeviceId device) const;
   /// What a device holds at time 0, inputs and outputs, as changes; then all changes in order of time, at one time those that end first. Their largest sum
   /// is the peak.

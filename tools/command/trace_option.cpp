@@ -152,7 +152,8 @@ namespace {
 /// --with, --with-step
 Expected<ProfiledStep> measured_step(const Options& options, const System& system, TraceRequest& request) {
   const std::string& path = options.text("with");
-  if (request.form != TraceRequest::Form::json) return Diagnostic{option("with"), "expected --trace FILE.json or FILE.json.gz beside it, found " + quoted(options.text("trace"))};
+  if (request.form != TraceRequest::Form::json)
+    return Diagnostic{option("with"), "expected --trace FILE.json or FILE.json.gz beside it, found " + quoted(options.text("trace"))};
   const auto form = profile_form(path);
   if (!form) return Diagnostic{option("with"), "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found " + quoted(path)};
   StepChoice choice;
@@ -170,7 +171,8 @@ Expected<ProfiledStep> measured_step(const Options& options, const System& syste
   std::vector<DeviceId> beside;
   for (const ProfiledDeviceStep& measured : step->devices) beside.push_back(*device_measured_as(measured.device));
   std::ranges::sort(beside);
-  request.notes.push_back(fmt::format("step {} of {} of {} is beside device{} {}", step->number, step->steps, path, beside.size() > 1 ? "s" : "", to_text(beside)));
+  request.notes.push_back(
+      fmt::format("step {} of {} of {} is beside device{} {}", step->number, step->steps, path, beside.size() > 1 ? "s" : "", to_text(beside)));
   request.notes.insert(request.notes.end(), step->notes.begin(), step->notes.end());
   return step;
 }

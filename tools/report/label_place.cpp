@@ -83,7 +83,8 @@ void take_sections(std::string_view& rest, LabelPlace& place) {
 }
 
 /// What a training step does between its passes.
-constexpr std::array<std::string_view, 5> joins_gradients{"reduce gradients", "sum gradients over slices", "add d embedding", "send d embedding", "recv d embedding"};
+constexpr std::array<std::string_view, 5> joins_gradients{"reduce gradients", "sum gradients over slices", "add d embedding", "send d embedding",
+                                                          "recv d embedding"};
 
 }  // namespace
 

@@ -44,8 +44,8 @@ TEST(LabelPlace, OfACompiledModuleTheTripsOfLoops) {
 }
 
 TEST(LabelPlace, OfOtherLabelsEverythingIsTheOperation) {
-  for (const char* label : {"", " ", "gather X s0", "all-to-all a col place", "send act_0__3 to 1", "fwd_0__", "fwd", "layer 7", "layer", "while.1", "while.1 0", "update", "update_x", ":", "a:b",
-                            "gather weights of", "gather weights of X"})
+  for (const char* label : {"", " ", "gather X s0", "all-to-all a col place", "send act_0__3 to 1", "fwd_0__", "fwd", "layer 7", "layer", "while.1",
+                            "while.1 0", "update", "update_x", ":", "a:b", "gather weights of", "gather weights of X"})
     expect_place(label, StepPass::none, {}, {}, label);
 }
 

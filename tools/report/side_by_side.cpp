@@ -46,8 +46,14 @@ std::string_view ending(Part part) {
 
 class Comparer {
  public:
-  Comparer(const Model& model, const Timeline& timeline, DeviceId device, const ProfiledDeviceStep& measured, const std::vector<std::string>& names, std::int64_t layers)
-      : timeline_{timeline}, lines_{operation_lines(model, timeline, device)}, measured_{measured}, measured_names_{names}, layers_{layers}, names_{result_.names} {}
+  Comparer(const Model& model, const Timeline& timeline, DeviceId device, const ProfiledDeviceStep& measured, const std::vector<std::string>& names,
+           std::int64_t layers)
+      : timeline_{timeline},
+        lines_{operation_lines(model, timeline, device)},
+        measured_{measured},
+        measured_names_{names},
+        layers_{layers},
+        names_{result_.names} {}
 
   SideBySide run() {
     result_.measured_as = measured_.device;
@@ -60,7 +66,8 @@ class Comparer {
       pair(of_group(simulated, row.predicted.of), of_group(measured, row.measured.of), step.time);
       for (const std::size_t operation : row.predicted.of) matched[operation] = true;
     }
-    for (std::size_t e = 0; e < lines_.core.size(); ++e) result_.simulated[e].matched = matched[lines_.timeline.occurrences[lines_.core[e].occurrence].operation];
+    for (std::size_t e = 0; e < lines_.core.size(); ++e)
+      result_.simulated[e].matched = matched[lines_.timeline.occurrences[lines_.core[e].occurrence].operation];
     tell_lateness();
     return std::move(result_);
   }
@@ -77,7 +84,8 @@ class Comparer {
       if (!seen[event.occurrence]) found[operation].push_back({static_cast<std::uint32_t>(result_.simulated.size()), time[event.occurrence]});
       seen[event.occurrence] = true;
       const OperationMetrics& metrics = all.operations[operation];
-      result_.simulated.push_back({event.begin, event.end, names_.of(metrics.name + std::string{ending(event.part)}), names_.of(std::string{metrics.category})});
+      result_.simulated.push_back(
+          {event.begin, event.end, names_.of(metrics.name + std::string{ending(event.part)}), names_.of(std::string{metrics.category})});
     }
     return found;
   }
@@ -90,7 +98,8 @@ class Comparer {
     std::vector<std::map<std::uint32_t, std::uint32_t>> position(found.size());
     for (const ProfiledDeviceStep::Event& event : measured_.events) {
       const auto at = static_cast<std::uint32_t>(result_.measured.size());
-      const auto [occurrence, is_first] = position[event.operation].try_emplace(event.occurrence, static_cast<std::uint32_t>(found[event.operation].size()));
+      const auto [occurrence, is_first] =
+          position[event.operation].try_emplace(event.occurrence, static_cast<std::uint32_t>(found[event.operation].size()));
       if (is_first) found[event.operation].push_back({at, {}});
       found[event.operation][occurrence->second].time += Picoseconds{event.self_ps};
       occurrence_of_.push_back(found[event.operation][occurrence->second].first_event);
@@ -122,7 +131,9 @@ class Comparer {
     const auto among = static_cast<std::int64_t>(m);
     for (std::size_t j = 0; j < m; ++j) {
       const Occurrence& occurrence = measured[j];
-      const Picoseconds expected = one_to_one ? simulated[j % p].time : Picoseconds{predicted.count() / among + (static_cast<std::int64_t>(j) < predicted.count() % among ? 1 : 0)};
+      const Picoseconds expected = one_to_one
+                                       ? simulated[j % p].time
+                                       : Picoseconds{predicted.count() / among + (static_cast<std::int64_t>(j) < predicted.count() % among ? 1 : 0)};
       late_[occurrence.first_event] = occurrence.time - expected;
       pace_[occurrence.first_event] = pace_of(to_seconds(expected), to_seconds(occurrence.time), step);
     }
@@ -148,14 +159,15 @@ class Comparer {
   std::int64_t layers_;
   SideBySide result_;
   Names names_;
-  std::vector<std::uint32_t> occurrence_of_;       // per measured event the first of its occurrence
+  std::vector<std::uint32_t> occurrence_of_;      // per measured event the first of its occurrence
   std::vector<std::optional<Picoseconds>> late_;  // per measured event that is the first of its occurrence
   std::vector<Pace> pace_;
 };
 
 }  // namespace
 
-SideBySide beside(const Model& model, const Timeline& timeline, DeviceId device, const ProfiledDeviceStep& measured, const std::vector<std::string>& names, std::int64_t layers) {
+SideBySide beside(const Model& model, const Timeline& timeline, DeviceId device, const ProfiledDeviceStep& measured,
+                  const std::vector<std::string>& names, std::int64_t layers) {
   return Comparer{model, timeline, device, measured, names, layers}.run();
 }
 

@@ -282,7 +282,8 @@ class TraceWriter {
       const std::string text = json_text(name);
       for (const DirectionSample& sample : samples) {
         begin_sample(pid, sample.at, text);
-        fmt::format_to(std::back_inserter(out_), R"(,"args":{{"bytes_in_flight":{},"utilisation":{}.{:06}}}}})", sample.in_flight, sample.used_ppm / parts, sample.used_ppm % parts);
+        fmt::format_to(std::back_inserter(out_), R"(,"args":{{"bytes_in_flight":{},"utilisation":{}.{:06}}}}})", sample.in_flight,
+                       sample.used_ppm / parts, sample.used_ppm % parts);
       }
     }
     for (const auto& [name, samples] : traffic.axes) {

@@ -4,8 +4,9 @@
 //   thread    if a step was measured on the device, beside one another (side_by_side.hpp):
 //               simulated operations, measured operations    what the core is busy with or waits for, nested; from the step's beginning on both
 //             above the tasks what they belong to (trace_levels.hpp):
-//               step               nested bars: the step (of several `step 1`, ...), its passes (forward, backward, optimiser), their microbatches, layers and parts of layers. Each
-//                                  lasts from its first task on the core to the last before the core turns to something else
+//               step               nested bars: the step (of several `step 1`, ...), its passes (forward, backward, optimiser), their microbatches,
+//                                  layers and parts of layers. Each lasts from its first task on the core to the last before the core turns to
+//                                  something else
 //               operation          each collective from its first task to its last; those that overlap continue on `operation 2`, ...
 //             then the device's lines (device_events.hpp): its core, its dma work, each direction of its communication. Thread ids are unique in the
 //             file, because Perfetto treats them as the system's, and greater than every pid, because a thread with its process's id is the main
@@ -13,9 +14,9 @@
 //   X         a task's label, or the name of what tasks belong to; ts and dur in microseconds with six decimals: exactly the picoseconds of the
 //             timeline (also 0, where jax's exporter would write 1 ps). Halves of a transfer last from its start to their own end.
 //   C         a counter of a device where its value changes (trace_counters.hpp), by name:
-//               row + send         what it sends in that direction: bytes_in_flight; utilisation: of the slowest link of each transfer's path, from 0 to 1
-//               row                what it sends along an axis, also in a call (its mean): bytes_per_second. Over time it adds up to the payloads times the links
-//                                  they cross, and over all devices to the run's link_bytes; `channel` is that of sends
+//               row + send         what it sends in that direction: bytes_in_flight; utilisation: of the slowest link of each transfer's path, 1 is all
+//               row                what it sends along an axis, also in a call (its mean): bytes_per_second. Over time it adds up to the payloads times
+//                                  the links they cross, and over all devices to the run's link_bytes; `channel` is that of sends
 //               memory             bytes of live buffers; the most over all devices is the run's peak memory
 //   s, f      an arrow per transfer between two traced devices: from the start of the sender's half to just before the end of the receiver's,
 //             so that it never points backwards

@@ -47,7 +47,10 @@ std::int64_t whole(double value) { return std::llround(std::min(value, 1e15)); }
 class TrafficReader {
  public:
   TrafficReader(const Model& model, DeviceId device, const DeviceEvents& events)
-      : model_{model}, events_{events}, program_{model.deployment.places[model.node_of[device.index()]].program}, local_{model.deployment.places[model.node_of[device.index()]].local} {}
+      : model_{model},
+        events_{events},
+        program_{model.deployment.places[model.node_of[device.index()]].program},
+        local_{model.deployment.places[model.node_of[device.index()]].local} {}
 
   TrafficCounters run() {
     for (const TraceEvent& event : events_.events) {

@@ -11,9 +11,9 @@ namespace podsim {
 
 /// What a device sends one way: `row + send`, `channel send`.
 struct DirectionSample {
-  Picoseconds at;               // from here on
-  std::int64_t in_flight = 0;   // bytes: the payloads of the transfers that have begun and are not sent
-  std::int64_t used_ppm = 0;    // of the links' bandwidth: each transfer counts with its mean rate over that of the slowest link of its path
+  Picoseconds at;              // from here on
+  std::int64_t in_flight = 0;  // bytes: the payloads of the transfers that have begun and are not sent
+  std::int64_t used_ppm = 0;   // of the links' bandwidth: each transfer counts with its mean rate over that of the slowest link of its path
 };
 struct DirectionCounter {
   std::string name;
@@ -22,7 +22,7 @@ struct DirectionCounter {
 
 /// What a device sends along a mesh axis, `row`, or by channels.
 struct AxisSample {
-  Picoseconds at;          // from here on
+  Picoseconds at;         // from here on
   std::int64_t rate = 0;  // bytes per second; those of a transfer over h links count h times
 };
 struct AxisCounter {

@@ -61,8 +61,8 @@ std::vector<LevelSpan> spans_on_core(const ProgramLevels& program, const DeviceE
   std::vector<LevelSpan> spans{{{}, makespan, 0}};
   std::vector<std::size_t> steps{0};  // in `spans`
   bool updates = false;               // the task before was the optimiser's
-  std::vector<std::size_t> open;    // in `spans`, by depth from 1
-  std::vector<std::uint32_t> path;  // of a task, likewise
+  std::vector<std::size_t> open;      // in `spans`, by depth from 1
+  std::vector<std::uint32_t> path;    // of a task, likewise
   for (const TraceEvent& event : events.events) {
     if (event.kind != TraceEvent::Kind::work || event.end == event.begin || !events.lines[event.line].starts_with("compute")) continue;
     std::uint32_t at = program.level_of[event.task.index()];

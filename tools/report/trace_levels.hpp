@@ -15,13 +15,13 @@ struct ProgramLevels {
   struct Level {
     std::uint32_t parent = 0;
     std::uint32_t depth = 0;
-    std::string name;      // "step", "forward", "microbatch 3", "layer 7", "ff1"
-    std::string kind;      // step, pass, microbatch, recompute, layer
+    std::string name;                 // "step", "forward", "microbatch 3", "layer 7", "ff1"
+    std::string kind;                 // step, pass, microbatch, recompute, layer
     int microbatch = -1, stage = -1;  // of a level within one; -1: none
   };
   /// A Collective of the program: what its tasks are called together.
   struct Operation {
-    std::string name;        // "ff1: gather W s0"
+    std::string name;         // "ff1: gather W s0"
     std::uint32_t level = 0;  // that it belongs to
   };
   std::vector<Level> levels;
@@ -41,7 +41,8 @@ struct LevelSpan {
 };
 
 /// `steps`: levels by begin, outer ones first; each is within its parent, and those of one depth never overlap. The step is the whole run; if
-/// something follows the optimiser, another step begins with it. All other levels last from their first task on the core to the last before the core turns to something else. Core shares and tasks without time count for nothing.
+/// something follows the optimiser, another step begins with it. All other levels last from their first task on the core to the last before the core
+/// turns to something else. Core shares and tasks without time count for nothing.
 /// `operations`: each Collective from its first task to its last; by line, then begin; on a line none overlap.
 struct DeviceLevels {
   std::vector<LevelSpan> steps;

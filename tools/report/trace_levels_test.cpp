@@ -12,9 +12,9 @@ namespace podsim {
 namespace {
 
 using testing::copy;
+using ::testing::ElementsAre;
 using testing::part;
 using testing::Writer;
-using ::testing::ElementsAre;
 
 /// Each task a nanosecond on one core, one after the other: the levels as "depth name begin-end".
 std::vector<std::string> levels_above(const std::vector<std::string>& labels) {
@@ -30,13 +30,16 @@ std::vector<std::string> levels_above(const std::vector<std::string>& labels) {
   const ProgramLevels levels = levels_of(program);
   std::vector<std::string> lines;
   for (const LevelSpan& span : levels_of(levels, program, events, Picoseconds{100'000}).steps)
-    lines.push_back(fmt::format("{} {}{} {}-{}", levels.levels[span.of].depth, levels.levels[span.of].name, span.number > 0 ? fmt::format(" {}", span.number) : "", span.begin.count() / 1000, span.end.count() / 1000));
+    lines.push_back(fmt::format("{} {}{} {}-{}", levels.levels[span.of].depth, levels.levels[span.of].name,
+                                span.number > 0 ? fmt::format(" {}", span.number) : "", span.begin.count() / 1000, span.end.count() / 1000));
   return lines;
 }
 
 TEST(TraceLevels, ABlockHasPassesAndLayers) {
-  EXPECT_THAT(levels_above({"norm: norm", "ff1: cut W s0", "ff1: matmul s0", "ff1 backward: dX: matmul", "ff1 backward: dW: matmul", "norm backward: norm-grad"}),
-              ElementsAre("0 step 0-100", "1 forward 0-3", "2 norm 0-1", "2 ff1 1-3", "1 backward 3-6", "2 ff1 backward 3-5", "3 dX 3-4", "3 dW 4-5", "2 norm backward 5-6"));
+  EXPECT_THAT(levels_above({"norm: norm", "ff1: cut W s0", "ff1: matmul s0", "ff1 backward: dX: matmul", "ff1 backward: dW: matmul",
+                            "norm backward: norm-grad"}),
+              ElementsAre("0 step 0-100", "1 forward 0-3", "2 norm 0-1", "2 ff1 1-3", "1 backward 3-6", "2 ff1 backward 3-5", "3 dX 3-4", "3 dW 4-5",
+                          "2 norm backward 5-6"));
 }
 
 TEST(TraceLevels, WithoutABackwardPassThereAreOnlyLayers) {
@@ -44,15 +47,17 @@ TEST(TraceLevels, WithoutABackwardPassThereAreOnlyLayers) {
 }
 
 TEST(TraceLevels, APipelineHasItsMicrobatches) {
-  EXPECT_THAT(levels_above({"fwd_0__0 layer 0", "fwd_0__0 layer 1", "fwd_0__1 layer 0", "bwd_0__0 layer 1", "bwd_0__0 layer 0", "fwd_0__2 layer 0", "update layer 0"}),
-              ElementsAre("0 step 0-100", "1 forward 0-3", "2 microbatch 0 0-2", "3 layer 0 0-1", "3 layer 1 1-2", "2 microbatch 1 2-3", "3 layer 0 2-3", "1 backward 3-5",
-                          "2 microbatch 0 3-5", "3 layer 1 3-4", "3 layer 0 4-5", "1 forward 5-6", "2 microbatch 2 5-6", "3 layer 0 5-6", "1 optimiser 6-7", "2 layer 0 6-7"));
+  EXPECT_THAT(levels_above({"fwd_0__0 layer 0", "fwd_0__0 layer 1", "fwd_0__1 layer 0", "bwd_0__0 layer 1", "bwd_0__0 layer 0", "fwd_0__2 layer 0",
+                            "update layer 0"}),
+              ElementsAre("0 step 0-100", "1 forward 0-3", "2 microbatch 0 0-2", "3 layer 0 0-1", "3 layer 1 1-2", "2 microbatch 1 2-3",
+                          "3 layer 0 2-3", "1 backward 3-5", "2 microbatch 0 3-5", "3 layer 1 3-4", "3 layer 0 4-5", "1 forward 5-6",
+                          "2 microbatch 2 5-6", "3 layer 0 5-6", "1 optimiser 6-7", "2 layer 0 6-7"));
 }
 
 TEST(TraceLevels, AfterTheOptimiserTheNextStepBegins) {
   EXPECT_THAT(levels_above({"fwd_0__0", "update layer 0", "update layer 1", "gather weights of fwd_0__0", "fwd_0__0", "update layer 0"}),
-              ElementsAre("0 step 1 0-3", "1 forward 0-1", "2 microbatch 0 0-1", "1 optimiser 1-3", "2 layer 0 1-2", "2 layer 1 2-3", "0 step 2 3-100", "1 forward 3-5", "2 microbatch 0 3-5",
-                          "1 optimiser 5-6", "2 layer 0 5-6"));
+              ElementsAre("0 step 1 0-3", "1 forward 0-1", "2 microbatch 0 0-1", "1 optimiser 1-3", "2 layer 0 1-2", "2 layer 1 2-3",
+                          "0 step 2 3-100", "1 forward 3-5", "2 microbatch 0 3-5", "1 optimiser 5-6", "2 layer 0 5-6"));
 }
 
 TEST(TraceLevels, StagesOfARankAreToldApart) {

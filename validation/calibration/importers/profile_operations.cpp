@@ -237,7 +237,8 @@ std::vector<OperationTimes::Event> OperationTimes::steps_on(const ReadProfile::D
 }
 
 /// `events`: of the step; `window`: the step, null if nothing tells it apart.
-ProfiledDeviceStep OperationTimes::step_of(const ReadProfile::Device& device, std::vector<Event> events, const Event* window, const ProfileOptions& options) const {
+ProfiledDeviceStep OperationTimes::step_of(const ReadProfile::Device& device, std::vector<Event> events, const Event* window,
+                                           const ProfileOptions& options) const {
   Sums sums{ops_.size()};
   std::vector<Event> steps;
   if (window != nullptr && events_on(device, steps_line) != nullptr) steps.push_back(*window);
@@ -269,7 +270,8 @@ Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const st
   const ReadProfile::Device& told = busiest == devices.end() ? *devices.front() : **busiest;
   const std::vector<Event> steps = steps_on(told);
   result.steps = std::max(1, static_cast<int>(steps.size()));
-  if (number && (*number < 1 || *number > result.steps)) return Diagnostic{{file}, fmt::format("expected a step from 1 to {}, found {}", result.steps, *number)};
+  if (number && (*number < 1 || *number > result.steps))
+    return Diagnostic{{file}, fmt::format("expected a step from 1 to {}, found {}", result.steps, *number)};
   if (steps.empty()) result.notes.emplace_back("the profile has neither Steps nor XLA Modules: all of it is taken as one step");
   if (number) {
     result.number = *number;
@@ -295,7 +297,9 @@ Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const st
     } else if (chosen < own.size()) {
       const std::int64_t begin = own[chosen].begin_ps, end = begin + own[chosen].span_ps;
       const bool goes_on = chosen + 1 < own.size() && own[chosen + 1].begin_ps <= end;  // what takes no time and stands at the end belongs to the next step
-      std::ranges::copy_if(all, std::back_inserter(within), [&](const Event& event) { return event.begin_ps >= begin && (event.begin_ps < end || (event.begin_ps == end && !goes_on)); });
+      std::ranges::copy_if(all, std::back_inserter(within), [&](const Event& event) {
+        return event.begin_ps >= begin && (event.begin_ps < end || (event.begin_ps == end && !goes_on));
+      });
     }
     if (within.empty()) {
       ++without;
@@ -304,7 +308,9 @@ Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const st
     result.devices.push_back(step_of(*device, std::move(within), steps.empty() ? nullptr : &own[chosen], options));
   }
   if (left_out == devices.size())
-    return Diagnostic{{file}, fmt::format("expected one of the devices that are asked for, found {}{}", devices.front()->name, left_out > 1 ? fmt::format(" and {} more", left_out - 1) : "")};
+    return Diagnostic{{file},
+                      fmt::format("expected one of the devices that are asked for, found {}{}", devices.front()->name,
+                                  left_out > 1 ? fmt::format(" and {} more", left_out - 1) : "")};
   if (result.devices.empty()) return Diagnostic{{file}, fmt::format("no operation in step {} of {}", result.number, result.steps)};
   if (without > 0) result.notes.push_back(fmt::format("{} without an operation in step {}", counted(without, "device"), result.number));
   result.notes.insert(result.notes.end(), profile.notes.begin(), profile.notes.end());

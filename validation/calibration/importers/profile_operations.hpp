@@ -79,8 +79,8 @@ class OperationTimes final : public ProfileSink {
   ///   cost    O(n log n) for n events
   Expected<ProfiledOperations> finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options);
 
-  /// One step of the profile: an event of the line `Steps` of each device, else a run of the module with the most time, else the whole profile, which a note says.
-  /// The median is told on the device that the profile names as the busiest, else on the first; of an even number it is the shorter one.
+  /// One step of the profile: an event of the line `Steps` of each device, else a run of the module with the most time, else the whole profile, which
+  /// a note says. The median is told on the device that the profile names as the busiest, else on the first; of an even number it is the shorter one.
   /// Errors: no operation on any device, or on any that is taken; no such step.
   ///   cost    O(n log n) for n events, and O(operations) per device
   Expected<ProfiledStep> step(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, const StepChoice& choice);
@@ -101,7 +101,8 @@ class OperationTimes final : public ProfileSink {
   [[nodiscard]] static std::vector<double> sort_and_take_self(std::vector<Event>& events);
   void add_device(std::vector<Event>& events, const std::vector<Event>* steps, Sums& sums) const;
   std::vector<std::uint32_t> add_operations(const Sums& sums, const ProfileOptions& options, ProfiledOperations& found) const;
-  [[nodiscard]] ProfiledDeviceStep step_of(const ReadProfile::Device& device, std::vector<Event> events, const Event* window, const ProfileOptions& options) const;
+  [[nodiscard]] ProfiledDeviceStep step_of(const ReadProfile::Device& device, std::vector<Event> events, const Event* window,
+                                           const ProfileOptions& options) const;
   void note_bare_fusions(const Sums& sums, ProfiledOperations& found) const;
   void count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const;
 
