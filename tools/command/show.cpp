@@ -37,7 +37,7 @@ OptionGroup options_of(const Target& target) {
     described.push_back({"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"});
     described.push_back({"pass", word("forward|backward|both"), "left out: as the plan says"});
     described.push_back({"jax", flag(), "the mesh, the device order and the PartitionSpec of every array; the collectives that JAX inserts for them"});
-    described.push_back({"axis-names", word("AXIS=NAME,..."), "with --jax: what JAX calls the axes of the mesh: row=data,col=model"});
+    described.push_back({"axis-names", word("AXIS=NAME,..."), "with --jax: what JAX calls the axes of the mesh: row=model,col=data"});
   }
   if (target.problem) {
     described = joined({described, problem_options(false), workload_options(), training_options(false), module_options()});

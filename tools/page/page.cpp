@@ -101,6 +101,8 @@ Expected<Record> read_record_or_json(std::string_view bytes, const std::string& 
     if (!read) return read.error();
     record = *std::move(read);
   } else {
+    if (const auto first = bytes.find_first_not_of(" \t\r\n"); first != std::string_view::npos && bytes[first] != '{')
+      return Diagnostic{{file, 1, 1}, "expected a record, as --record writes it, or the JSON of a command, found neither"};
     const auto kind = kind_of_result(bytes, file);
     if (!kind) return kind.error();
     record.kind = *kind;

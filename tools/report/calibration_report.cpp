@@ -65,7 +65,7 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
   std::string text = table(rows, 2);
   for (const CalibratedValue& value : found.parameters)
     if (value.beyond_specification())
-      text += fmt::format("{}{} is {:.2g} times the specified {}, more than such a part can do: an effective value. What was observed\n"
+      text += fmt::format("{}{} is {:.3g} times the specified {}, more than such a part can do: an effective value. What was observed\n"
                           "ran otherwise than the fit takes it to, so do not carry it to other operations or other numbers of devices.\n",
                           value.path, value.at.empty() ? "" : " at " + value.at, value.value / *value.specified, value_text(value, *value.specified));
   if (!found.undetermined.empty()) text += "\nnot determined by these observations:\n" + undetermined_text(found.undetermined);

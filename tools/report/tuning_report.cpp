@@ -299,8 +299,10 @@ std::string tuning_table(const TuningReport& report) {
   }
   for (const ExcludedOption& option : report.tuning.excluded) out += fmt::format("left out: {}: {}\n", option.what, option.reason);
   if (refused_activations(report.tuning)) out += fmt::format("note: {}\n", no_remat);
-  out += fmt::format("\n{} options of products on {} meshes; {} parts simulated in {}; {} options ruled out by their bounds\n",
-                     report.tuning.candidates, request.systems.size(), report.tuning.simulated, time_text(report.wall_s), report.tuning.pruned);
+  out += fmt::format("\n{} options of products on {} meshes; {} parts simulated in {}", report.tuning.candidates, request.systems.size(), report.tuning.simulated,
+                     time_text(report.wall_s));
+  if (!report.tuning.interrupted) out += fmt::format("; {} options ruled out by their bounds", report.tuning.pruned);
+  out += "\n";
   return out;
 }
 

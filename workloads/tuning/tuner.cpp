@@ -75,7 +75,8 @@ class Search {
     if (stopped()) found = known_plans(limit);
     sort(found);
     if (found.size() > wanted) found.erase(found.begin() + static_cast<std::ptrdiff_t>(wanted), found.end());
-    if (!found.empty()) found.front().alternatives = searches_[found.front().system].alternatives(found.front().plan);
+    // Of a stopped search neither the next best nor what bounds rule out are known: some options were never looked at.
+    if (!found.empty() && !stopped()) found.front().alternatives = searches_[found.front().system].alternatives(found.front().plan);
     return found;
   }
 
@@ -119,7 +120,7 @@ class Search {
     tuning.parts = costs_.simulated();
     for (const SystemSearch& search : searches_) {
       tuning.candidates += search.candidates();
-      tuning.pruned += search.never_simulated();
+      if (!stopped()) tuning.pruned += search.never_simulated();
     }
     tuning.excluded = excluded_;
     for (std::size_t p = 0; p < searches_.size(); ++p)
