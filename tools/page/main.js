@@ -1,8 +1,8 @@
 // The page: of several records a table of all, then the one that is chosen.
 const resultPages = {
-  run: {head: headline, sections: runSections, title: ({result}) => result.schedule},
+  run: {head: headline, sections: runSections, title: ({result}) => said(result.schedule)},
   comparison: {head: comparisonHead, sections: comparisonSections, title: ({result}) => `comparison of ${result.rows.length} variants`},
-  tuning: {head: tuningHead, sections: tuningSections, title: ({result}) => `plans for ${result.workload ?? result.training}`},
+  tuning: {head: tuningHead, sections: tuningSections, title: ({result}) => `plans for ${said(result.workload ?? result.training)}`},
   validation: {head: validationHead, sections: validationSections, title: ({result}) => `validation on ${result.datasets.length} datasets`},
   sweep: {head: sweepHead, sections: sweepSections, title: ({result}) => `sweep of ${result.rows.length} points`},
 };
@@ -49,6 +49,7 @@ function listing(records, show) {
 
 function start() {
   const records = JSON.parse(document.getElementById("records").textContent);
+  records.forEach(({result}) => guardTexts(result));
   const page = document.getElementById("page"), one = make("div", {id: "record"});
   const show = (r) => one.replaceChildren(...pageOf(records[r]));
   document.title = records.length === 1 ? `${titleOf(records[0])}: podsim` : `${records.length} records: podsim`;
