@@ -1,7 +1,8 @@
 // The page of a comparison: who wins, by what, and all variants.
 // What a row says of its outcome or derives from its inputs; every other key is an input.
 const outcomes = new Set(["schedule", "hypothetical", "devices", "idle_devices", "device_classes", "collective_devices", "flops", "mfu", "hfu", "over_hbm", "tasks", "events", "pass", "padding", "tokens",
-  "tflops_per_chip", "split", "stages", "calls", "trust", "share_of_cut_bound", "contains_all_gather", "replicated", "rings", "healthy", "fail_any", "notes", "assumed", "axes", "operations", "explanation", "orders", "instructions", "is_scheduled"]);
+  "tflops_per_chip", "split", "stages", "calls", "trust", "share_of_cut_bound", "contains_all_gather", "replicated", "rings",
+  "healthy", "fail_any", "notes", "assumed", "axes", "operations", "explanation", "orders", "instructions", "is_scheduled"]);
 const isOutcome = (key) => outcomes.has(key) || /_s$|_bytes$|_per_s$/.test(key);
 
 /** The value of an input as a text, null if it is none of a row: scalars, lists of them, and maps of them, as meshes are. */
@@ -13,10 +14,10 @@ function inputText(key, value) {
   return key === "bytes" && isNumber(value) ? exactBytes(value) : String(value);
 }
 
-/** As podsim takes sizes: 1 MiB where that is exact. */
+/** As podsim takes sizes, to the byte. */
 function exactBytes(bytes) {
   const [factor, unit] = [[1024 ** 4, "TiB"], [1024 ** 3, "GiB"], [1024 ** 2, "MiB"], [1024, "KiB"]].find(([size]) => bytes >= size && bytes % size === 0) ?? [];
-  return factor === undefined ? bytesText(bytes) : `${bytes / factor} ${unit}`;
+  return factor === undefined ? `${bytes}B` : `${bytes / factor}${unit}`;
 }
 
 /** The keys of the inputs in which rows differ, in the order of the rows' keys. */
@@ -58,7 +59,8 @@ function comparisonHead(record) {
 
 /** How far a row is behind the fastest of those with the same problem on the same machine. */
 function behindBest(rows) {
-  const place = (row) => ["machine", "slice", "topology", "mesh", "vary", "pods", "fail", "degrade", "collective", "axis", "bytes", "batch", "sequence"].map((key) => inputText(key, row[key]) ?? "").join("\n");
+  const place = (row) => ["machine", "slice", "topology", "mesh", "vary", "pods", "fail", "degrade", "collective", "axis", "bytes", "batch", "sequence"]
+    .map((key) => inputText(key, row[key]) ?? "").join("\n");
   const best = new Map();
   for (const row of rows) if (isNumber(row.makespan_s)) best.set(place(row), Math.min(best.get(place(row)) ?? Infinity, row.makespan_s));
   return (row) => isNumber(row.makespan_s) ? `+${percentText(share(row.makespan_s - best.get(place(row)), best.get(place(row))))}` : "";
@@ -73,12 +75,15 @@ function variants({result: {rows}}) {
   const keys = [...always, ...differingInputs(rows).filter((key) => key !== "algorithm" && !always.includes(key))];
   const replicated = (row) => Array.isArray(row.replicated) ? row.replicated.map((r) => `${said(r.tensor)} ${r.gathered ? "gathered first" : r.when === "before" ? "given" : "left"}`).join(", ") : "";
   const columns = [["algorithm", (row) => row.algorithm || row.schedule], ...keys.map(input), ["replicated", replicated], ["", hypothetical], ["", tooMuch]].filter(([, of]) => rows.some((row) => of(row)));
-  const rate = (key) => (row) => isNumber(row[key]) ? rateText(row[key]) : "", time = (value) => isNumber(value) ? timeText(value) : "", part = (key) => (row) => isNumber(row[key]) ? percentText(row[key]) : "";
-  const figures = [["time", (row) => timeText(row.makespan_s)], ["vs best", behindBest(rows)], ["tokens/s", (row) => isNumber(row.tokens_per_s) ? numberText(row.tokens_per_s) : ""], ["MFU", mfuText], ["HFU", part("hfu")],
+  const rate = (key) => (row) => isNumber(row[key]) ? rateText(row[key]) : "", time = (value) => isNumber(value) ? timeText(value) : "";
+  const part = (key) => (row) => isNumber(row[key]) ? percentText(row[key]) : "";
+  const figures = [["time", (row) => timeText(row.makespan_s)], ["vs best", behindBest(rows)], ["tokens/s", (row) => isNumber(row.tokens_per_s) ? numberText(row.tokens_per_s) : ""],
+    ["MFU", mfuText], ["HFU", part("hfu")],
     ["algbw", rate("algbw_bytes_per_s")], ["busbw", rate("busbw_bytes_per_s")], ["of cuts", part("share_of_cut_bound")],
     ["compute", (row) => timeText(row.compute_s)], ["recompute", (row) => time(row.split?.recompute_s)], ["exposed", (row) => timeText(row.exposed_communication_s)],
     ["waiting", (row) => timeText(row.waiting_s)], ["bubble", (row) => time(row.split?.bubble_s)], ["received", (row) => isNumber(row.received_bytes) ? bytesText(row.received_bytes) : ""],
-    ["idle devices", (row) => row.idle_devices > 0 ? row.idle_devices : ""], ["peak memory", (row) => peakText(row)], ["link traffic", (row) => bytesText(row.link_bytes)]].filter(([, of]) => rows.some((row) => of(row) !== ""));
+    ["idle devices", (row) => row.idle_devices > 0 ? row.idle_devices : ""], ["peak memory", (row) => peakText(row)], ["link traffic", (row) => bytesText(row.link_bytes)]]
+    .filter(([, of]) => rows.some((row) => of(row) !== ""));
   const all = [...columns, ...figures];
   const note = rows.length > mostBars ? make("p", {}, `Bars of the first ${mostBars} of ${rows.length}:`) : null;
   return section("variants", "Variants", note, stackedRows(entries, ["compute", "exposed communication", "waiting"]),

@@ -42,7 +42,7 @@ function optionsOf(command) {
   return options;
 }
 
-/** Columns [name, text of a run, whether its runs differ]: machine, slice and mesh, then every input in which the runs differ, of their results and of their commands. */
+/** Columns [name, text of a run, whether its runs differ]: what every run has, and every input in which the runs differ, of their results and of their commands; these first. */
 function inputColumns(runs) {
   const always = ["machine", "slice", "mesh", "schedule", "algorithm"], ofResult = (key) => ({result}) => inputText(key, result[key]) ?? "";
   const differs = (of, among) => new Set(among.map(of)).size > 1;
@@ -51,10 +51,10 @@ function inputColumns(runs) {
   const recorded = runs.filter(({command}) => command), options = new Map(recorded.map((run) => [run, optionsOf(run.command)]));
   for (const name of new Set([...options.values()].flatMap((found) => [...found.keys()]))) {
     const of = (run) => options.get(run)?.get(name) ?? "", key = name.replace(/-/g, "_");
-    const shown = keys.includes(key) && recorded.every((run) => of(run) === "" || of(run) === ofResult(key)(run).replace(/ /g, ""));
+    const shown = keys.includes(key) && recorded.every((run) => of(run) === "" || of(run) === ofResult(key)(run));
     if (!shown && differs(of, recorded)) columns.push([`--${name}`, of, true]);
   }
-  return columns;
+  return columns.sort(([, , a], [, , b]) => b - a);
 }
 
 /** Runs side by side: their inputs, those that differ marked, and what they came to. */

@@ -2,7 +2,8 @@
 function memoryWarning(record) {
   const {result} = record, capacity = capacityOf(record);
   if (!overMemory(result)) return null;
-  return make("p", {class: "warning"}, `${bytesText(result.peak_memory_bytes)} per device: more than the ${capacity === null ? "" : `${bytesText(capacity)} that the `}device has. The time is of devices that had the memory.`);
+  const has = capacity === null ? "" : `${bytesText(capacity)} that the `;
+  return make("p", {class: "warning"}, `${bytesText(result.peak_memory_bytes)} per device: more than the ${has}device has. The time is of devices that had the memory.`);
 }
 
 /** As nccl-tests defines the bandwidths; the bound is what the cuts of the network leave to any algorithm. */
@@ -37,17 +38,17 @@ const splitNames = {compute_s: "arithmetic", host_s: "host", memory_s: "memory",
 
 /** What is broken or slow, in words; empty if all is well. */
 function partsOffText({fail, degrade, slow_devices: slow}) {
-  const all = (found, what) => Array.isArray(found) && found.length > 0 ? [`${what} ${found.join(", ")}`] : [];
-  return [...all(fail, "missing: the cables"), ...all(degrade, "slowed:"), ...(isNumber(slow) ? [`slow: ${slow} device${slow === 1 ? "" : "s"}`] : [])].join("; ");
+  const all = (found, what) => Array.isArray(found) && found.length > 0 ? [`${what}: ${found.join(", ")}`] : [];
+  return [...all(fail, "Broken and missing"), ...all(degrade, "Slowed"), ...(isNumber(slow) && slow > 0 ? [`Slow devices: ${slow}`] : [])].join("; ");
 }
 
 function failures({result}) {
   const {fail_any: any, rings, makespan_s: time} = result, broken = partsOffText(result);
-  const content = [];
+  const content = [], more = (loss) => isNumber(loss.makespan_s) && isNumber(time) ? share(loss.makespan_s - time, time) : null;
   if (broken !== "") content.push(make("p", {}, `${broken}.`));
   if (rings) content.push(make("p", {}, `The broken rings: ${rings}.`));
   if (any) content.push(table(["one broken cable", "such as", "broken rings", "time", "more"], Object.entries(any).map(([name, loss]) =>
-    [name === "no_traffic" ? `no traffic: ${said(loss.cables)} cables` : name, loss.cable, loss.rings, timeText(loss.makespan_s), signedPercent(isNumber(loss.makespan_s) ? share(loss.makespan_s - time, time) : null)]), 3));
+    [name === "no_traffic" ? `no traffic: ${said(loss.cables)} cables` : name, loss.cable, loss.rings, timeText(loss.makespan_s), signedPercent(more(loss))]), 3));
   return content.length === 0 ? null : section("failures", "Broken and slow parts", content);
 }
 

@@ -24,7 +24,8 @@ function scaleOf(values, {log, text, fromZero}) {
   return {at: (value) => (value - low) / span, ticks: ticks.map((value) => [value, text(value)])};
 }
 
-/** `series`: {name, points: [{x, y, text}], joined, hollow, look}, which is its number unless it looks like another; points without two numbers are left out. `lines`: {name, of, dash}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
+/** `series`: {name, points: [{x, y, text}], joined, hollow, look}, which is its number unless it looks like another; points without two
+ * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
 class Scatter {
   constructor({x, y, series, lines = [], label}) {
     Object.assign(this, {x, y, series, lines});

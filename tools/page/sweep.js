@@ -6,7 +6,8 @@ function sweepHead(record) {
   const {rows} = record.result, done = rows.filter(({status}) => status === "done");
   const best = done.filter((row) => isNumber(row.makespan_s)).sort((a, b) => a.makespan_s - b.makespan_s)[0];
   return [heading(`Sweep of ${rows.length} points`, record, hypothetical({hypothetical: rows.some((row) => row.hypothetical)})),
-    make("div", {class: "figures"}, figure("done", done.length), figure("do not apply", rows.length - done.length), best ? figure(`fastest: point ${said(best.point)}${best.over_hbm ? ", which does not fit in memory" : ""}`, timeText(best.makespan_s)) : null)];
+    make("div", {class: "figures"}, figure("done", done.length), figure("do not apply", rows.length - done.length),
+      best ? figure(`fastest: point ${said(best.point)}${best.over_hbm ? ", which does not fit in memory" : ""}`, timeText(best.makespan_s)) : null)];
 }
 
 function chooser(label, names, chosen, change) {

@@ -8,10 +8,12 @@ const planText = (plan) => [plan.baseline, plan.slice, planMesh(plan), plan.pipe
 
 function tuningHead(record) {
   const {result} = record, best = result.plans[0];
+  const over = amount(result.over_memory) > 0 ? `, ${result.over_memory} need more memory than a device has` : "";
   return [heading(`${said(result.workload ?? result.training)}: the best of ${said(result.candidates)} candidates`, record, hypothetical(best), " ", tooMuch(best)),
     make("div", {class: "figures"}, figure("time", timeText(planTime(best))), mfuText(best) === "" ? null : figure("MFU", mfuText(best)), figure("memory of a device", peakText(best, planMemory(best))),
       figure("slice", said(best.slice)), figure("mesh", planMesh(best))),
-    make("p", {}, `${said(result.simulated)} simulated, ${said(result.pruned)} ruled out without${isNumber(result.over_memory) && result.over_memory > 0 ? `, ${result.over_memory} need more memory than a device has` : ""}${result.interrupted ? "; interrupted: the best plans known so far" : ""}`), best.run ? make("p", {class: "command"}, best.run) : null,
+    make("p", {}, `${said(result.simulated)} simulated, ${said(result.pruned)} ruled out without${over}${result.interrupted ? "; interrupted: the best plans known so far" : ""}`),
+    best.run ? make("p", {class: "command"}, best.run) : null,
     (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
 }
 
@@ -22,7 +24,7 @@ function plans({result}) {
   const words = [["plan", (p) => p.rank], ["slice", (p) => p.slice], ["", hypothetical], ["", tooMuch], ["mesh", planMesh], ...choices, ["why it loses", (p) => p.why ?? ""]];
   const figures = [["time", (p) => timeText(planTime(p))], ["more than the best", (p) => percentText(p.margin)], ...passes, ["MFU", mfuText], ["memory", (p) => peakText(p, planMemory(p))]];
   const columns = [...words, ...figures].filter(([name, of]) => name !== "" || result.plans.some(of)), rows = result.plans.map((plan) => columns.map(([, of]) => of(plan) ?? ""));
-  const bars = result.plans.slice(0, 40).map((p) => ({name: `${p.rank}. ${planText(p)}`, badge: tooMuch(p), value: planTime(p), note: timeText(planTime(p))}));
+  const bars = result.plans.slice(0, 40).map((p) => ({name: `${said(p.rank)}. ${planText(p)}`, badge: tooMuch(p), value: planTime(p), note: timeText(planTime(p))}));
   return section("plans", "Plans", barRows(bars), table(columns.map(([name]) => name), rows, columns.length - figures.length), starNote(result.plans));
 }
 
@@ -36,7 +38,8 @@ function pareto({result}) {
   if (all.length < 2) return null;
   const front = [...undominated(all.filter((plan) => !overMemory(plan)))].sort((a, b) => planMemory(a) - planMemory(b));
   const point = (plan) => ({x: planMemory(plan), y: planTime(plan), text: `${planText(plan)}: ${timeText(planTime(plan))}, ${peakText(plan, planMemory(plan))}${plan.why ? `; ${plan.why}` : ""}`});
-  const others = all.filter((plan) => !front.includes(plan)), fitting = others.filter((plan) => !overMemory(plan)), over = others.filter(overMemory), series = [{name: "no other has less of both", points: front.map(point), joined: true}];
+  const others = all.filter((plan) => !front.includes(plan)), fitting = others.filter((plan) => !overMemory(plan)), over = others.filter(overMemory);
+  const series = [{name: "no other has less of both", points: front.map(point), joined: true}];
   if (fitting.length > 0) series.push({name: "others", points: fitting.map(point)});
   if (over.length > 0) series.push({name: "do not fit in memory", hollow: true, points: over.map(point)});
   if (result.baseline) series.push({name: `baseline ${result.baseline.baseline}`, points: [point(result.baseline)]});

@@ -6,7 +6,8 @@ function validationHead(record) {
   const of = ([name, {rows, median_abs_error: median, p95_abs_error: p95}]) => [name, rows, percentText(median), percentText(p95)];
   const first = groups[0];
   return [heading(`Predicted against measured: ${datasets.length} dataset${datasets.length === 1 ? "" : "s"}`, record), make("div", {class: "figures"}, figure("within all bounds", ok === true ? "yes" : "no"),
-    first ? [figure(`median error, ${first[0]}`, percentText(first[1].median_abs_error)), figure("95 % of these errors below", percentText(first[1].p95_abs_error)), figure(`rows that count, ${first[0]}`, numberText(first[1].rows))] : null),
+    first ? [figure(`median error, ${first[0]}`, percentText(first[1].median_abs_error)), figure("95 % of these errors below", percentText(first[1].p95_abs_error)),
+      figure(`rows that count, ${first[0]}`, numberText(first[1].rows))] : null),
     first ? null : make("p", {}, "No row counts."),
     groups.length > 1 ? table(["rows that count", "rows", "median error", "95 %"], groups.map(of)) : null];
 }
@@ -29,7 +30,8 @@ function datasetSection(dataset, d) {
       points: own.map((row) => ({x: row.measured_s, y: row.predicted_s, text: `${name}: ${rowText(row)}: measured ${timeText(row.measured_s)}, predicted ${timeText(row.predicted_s)}, ${signedPercent(row.error)}`}))};
   });
   const lines = [["measured", 0], ["10 % off", 0.1, "5 4"], ["", -0.1, "5 4"], ["20 % off", 0.2, "1 3"], ["", -0.2, "1 3"]].map(([name, part, dash]) => ({name, of: (x) => x * (1 + part), dash}));
-  return section(`dataset_${d}`, dataset.name, make("p", {}, dataset.median_abs_error === null ? "No row of it counts." : `Median error ${percentText(dataset.median_abs_error)} of the ${dataset.rows.filter(({counted}) => counted).length} rows of it that count.`),
+  const counted = dataset.rows.filter((row) => row.counted).length;
+  return section(`dataset_${d}`, dataset.name, make("p", {}, dataset.median_abs_error === null ? "No row of it counts." : `Median error ${percentText(dataset.median_abs_error)} of the ${counted} rows of it that count.`),
     new Scatter({x: {label: "measured", text: timeText, log: true}, y: {label: "predicted", text: timeText, log: true}, series, label: `predicted against measured of ${dataset.name}`, lines}).element,
     folded(["case", "what", "measured", "predicted", "error"], () => dataset.rows.map((row) => [row.case, rowText(row), timeText(row.measured_s), timeText(row.predicted_s), signedPercent(row.error)]), 2));
 }
