@@ -10,7 +10,7 @@ function legend(entries) {
 
 /** One bar of parts [name, value]; parts of zero are left out. */
 function stackedBar(parts, total, text) {
-  const shown = parts.filter(([, value]) => value > 0);
+  const shown = parts.filter(([, value]) => amount(value) > 0);
   let at = 0;
   const bars = shown.map(([name, value], i) => {
     const bar = make("rect", {x: (1000 * at) / total, y: 0, width: (1000 * value) / total, height: 26, fill: fills[i % fills.length], stroke: "var(--paper)"},
@@ -25,23 +25,23 @@ function stackedBar(parts, total, text) {
 
 /** A row per entry {name, value, note}: its bar, from a common zero; values of both signs go both ways. */
 function barRows(entries, fill = fills[0]) {
-  const most = Math.max(...entries.map(({value}) => value), 0), least = Math.min(...entries.map(({value}) => value), 0);
+  const values = entries.map(({value}) => value).filter(isNumber), most = Math.max(mostOf(values), 0), least = Math.min(leastOf(values), 0);
   const span = most - least || 1;
-  const rows = entries.map(({name, value, note}) => make("tr", {},
-    make("th", {scope: "row"}, name),
+  const rows = entries.map(({name, value, note, badge}) => make("tr", {},
+    make("th", {scope: "row"}, name, badge ?? null),
     make("td", {style: "width:60%"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"},
       make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}),
-      make("rect", {x: (1000 * (Math.min(value, 0) - least)) / span, y: 2, width: Math.max((1000 * Math.abs(value)) / span, 1), height: 12, fill}))),
+      isNumber(value) ? make("rect", {x: (1000 * (Math.min(value, 0) - least)) / span, y: 2, width: Math.max((1000 * Math.abs(value)) / span, 1), height: 12, fill}) : null)),
     make("td", {class: "number"}, note)));
   return make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)));
 }
 
 /** A table row per entry {name, parts, note}: a bar of its parts, all bars on one scale. */
 function stackedRows(entries, names) {
-  const most = Math.max(...entries.map(({parts}) => parts.reduce((sum, part) => sum + part, 0))) || 1;
+  const most = mostOf(entries.map(({parts}) => parts.reduce((sum, part) => sum + amount(part), 0))) || 1;
   const rows = entries.map(({name, parts, note, badge}) => {
     let at = 0;
-    const bars = parts.map((part, p) => {
+    const bars = parts.map(amount).map((part, p) => {
       const bar = make("rect", {x: (1000 * at) / most, y: 2, width: (1000 * part) / most, height: 12, fill: fills[p]});
       at += part;
       return bar;

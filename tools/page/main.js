@@ -1,8 +1,8 @@
 // The page: of several records a table of all, then the one that is chosen.
 const resultPages = {
-  run: {head: headline, sections: runSections, title: ({result}) => result.schedule},
+  run: {head: headline, sections: runSections, title: ({result}) => said(result.schedule)},
   comparison: {head: comparisonHead, sections: comparisonSections, title: ({result}) => `comparison of ${result.rows.length} variants`},
-  tuning: {head: tuningHead, sections: tuningSections, title: ({result}) => `plans for ${result.workload ?? result.training}`},
+  tuning: {head: tuningHead, sections: tuningSections, title: ({result}) => `plans for ${said(result.workload ?? result.training)}`},
   validation: {head: validationHead, sections: validationSections, title: ({result}) => `validation on ${result.datasets.length} datasets`},
   sweep: {head: sweepHead, sections: sweepSections, title: ({result}) => `sweep of ${result.rows.length} points`},
 };
@@ -25,17 +25,47 @@ function pageOf(record) {
 
 const titleOf = (record) => String(guarded(resultPages[record.kind].title, record));
 
+/** The words of a command line as a shell takes it apart; podsim quotes with ' alone. */
+function shellWords(command) {
+  return (command.match(/(?:'[^']*'|\\.|[^\s'\\])+/g) ?? []).map((word) => word.replace(/'([^']*)'|\\(.)/g, (_, quoted, escaped) => quoted ?? escaped));
+}
+
+/** The options of a command and their values; of an option that is given several times all, of one without a value "yes". */
+function optionsOf(command) {
+  const words = shellWords(command), options = new Map();
+  for (let w = 0; w < words.length; ++w) {
+    const [, name, given] = /^--?([a-zA-Z][^=]*)(?:=([^]*))?$/.exec(words[w]) ?? [];
+    if (name === undefined) continue;
+    const value = given ?? (w + 1 < words.length && !/^--?[a-zA-Z]/.test(words[w + 1]) ? words[++w] : "yes");
+    options.set(name, options.has(name) ? `${options.get(name)}; ${value}` : value);
+  }
+  return options;
+}
+
+/** Columns [name, text of a run, whether its runs differ]: what every run has, and every input in which the runs differ, of their results and of their commands; these first. */
+function inputColumns(runs) {
+  const always = ["machine", "slice", "mesh", "schedule", "algorithm"], ofResult = (key) => ({result}) => inputText(key, result[key]) ?? "";
+  const differs = (of, among) => new Set(among.map(of)).size > 1;
+  const differing = differingInputs(runs.map(({result}) => result)), keys = [...always, ...differing.filter((key) => !always.includes(key))];
+  const columns = keys.map((key) => [inputName(key), ofResult(key), differs(ofResult(key), runs)]);
+  const recorded = runs.filter(({command}) => command), options = new Map(recorded.map((run) => [run, optionsOf(run.command)]));
+  for (const name of new Set([...options.values()].flatMap((found) => [...found.keys()]))) {
+    const of = (run) => options.get(run)?.get(name) ?? "", key = name.replace(/-/g, "_");
+    const shown = keys.includes(key) && recorded.every((run) => of(run) === "" || of(run) === ofResult(key)(run));
+    if (!shown && differs(of, recorded)) columns.push([`--${name}`, of, true]);
+  }
+  return columns.sort(([, , a], [, , b]) => b - a);
+}
+
 /** Runs side by side: their inputs, those that differ marked, and what they came to. */
 function runsTable(records, show) {
-  const inputs = ["machine", "slice", "schedule", "algorithm", "dataflow", "slice_count", "engine"];
-  const runs = records.filter(({kind}) => kind === "run"), text = (record, key) => String(record.result[key] ?? "");
-  const differing = new Set(inputs.filter((key) => new Set(runs.map((record) => text(record, key))).size > 1));
+  const runs = records.filter(({kind}) => kind === "run"), columns = inputColumns(runs);
+  const inputs = (record) => columns.map(([, of, differs]) => make("td", {class: differs ? "differs" : undefined}, of(record)));
   const rows = runs.map((record) => make("tr", {}, make("td", {}, link(record, records, show)),
     make("td", {class: "number"}, timeText(record.result.makespan_s)), make("td", {class: "number"}, mfuText(record.result)),
-    make("td", {}, hypothetical(record.result)), make("td", {}, meshText(record.result.mesh)),
-    inputs.map((key) => make("td", {class: differing.has(key) ? "differs" : undefined}, text(record, key)))));
+    make("td", {}, hypothetical(record.result), " ", tooMuch(record.result)), inputs(record)));
   return make("div", {class: "wide"}, make("table", {},
-    make("thead", {}, make("tr", {}, ["run", "time", "MFU", "", "mesh", ...inputs].map((heading) => make("th", {scope: "col"}, heading)))), make("tbody", {}, rows)));
+    make("thead", {}, make("tr", {}, ["run", "time", "MFU", "", ...columns.map(([name]) => name)].map((heading) => make("th", {scope: "col"}, heading)))), make("tbody", {}, rows)));
 }
 
 const link = (record, records, show) => make("a", {href: "#record", onclick: () => show(records.indexOf(record))}, record.file);
@@ -49,6 +79,7 @@ function listing(records, show) {
 
 function start() {
   const records = JSON.parse(document.getElementById("records").textContent);
+  records.forEach(({result}) => guardTexts(result));
   const page = document.getElementById("page"), one = make("div", {id: "record"});
   const show = (r) => one.replaceChildren(...pageOf(records[r]));
   document.title = records.length === 1 ? `${titleOf(records[0])}: podsim` : `${records.length} records: podsim`;

@@ -2,7 +2,8 @@
 class MemoryChart {
   constructor(record) {
     this.record = record;
-    this.end = Math.max(record.result.makespan_s * 1e12, 1);
+    this.end = Math.max(amount(record.result.makespan_s) * 1e12, 1);
+    this.capacity = capacityOf(record);
     this.timelines = record.timelines.filter(({memory}) => memory);
     this.drawing = pickable(this, "live memory over time");
     this.devices = make("select", {"aria-label": "device of the memory", onchange: () => this.show(Number(this.devices.value))},
@@ -66,7 +67,8 @@ class MemoryChart {
     const count = Math.max(Math.floor((width - this.left) / 2), 10);
     this.step = (width - this.left) / count;
     this.columns = this.columnsOf(count);
-    const scale = scaleOf([this.peak.total || 1], {text: bytesText, fromZero: true});
+    const line = this.capacity !== null && this.capacity <= 2 * Math.max(this.peak.total, overMemory(this.record.result) ? this.capacity : 0) ? this.capacity : null;  // within reach
+    const scale = scaleOf([this.peak.total || 1, ...(line === null ? [] : [line])], {text: bytesText, fromZero: true});
     this.y = (bytes) => height - bottom - scale.at(bytes) * (height - bottom - top);
     const parts = scale.ticks.flatMap(([value, text]) => [make("line", {class: "rule", x1: this.left, x2: width, y1: this.y(value), y2: this.y(value)}),
       make("text", {class: "faint", x: this.left - 6, y: this.y(value) + 4, "text-anchor": "end"}, text)]);
@@ -82,6 +84,8 @@ class MemoryChart {
       parts.push(make("path", {d: `M${there.slice(1)}${back}z`, fill: fills[k % fills.length], stroke: "var(--paper)", "stroke-width": 0.5}));
       upper.forEach((bytes, c) => below[c] = bytes);
     }
+    if (line !== null) parts.push(make("line", {class: "capacity", x1: this.left, x2: width, y1: this.y(line), y2: this.y(line)}),
+      make("text", {class: "over", x: width - 4, y: this.y(line) > 24 ? this.y(line) - 5 : this.y(line) + 15, "text-anchor": "end"}, `a device has ${bytesText(line)}`));
     put(this.drawing, width, height, parts);
   }
 }

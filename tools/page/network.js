@@ -55,13 +55,13 @@ function network(record) {
   const {network, result} = record;
   if (!network || network.from.length === 0) return null;
   const {nodes, from, to, bytes, utilisation} = network;
-  const maps = [];
+  const maps = [], broken = partsOffText(result);
   if (from.some((_, l) => onGrid(network, l))) maps.push(new NetworkMap(network, GridPlaces).element);
   if (from.some((_, l) => !onGrid(network, l))) maps.push(new NetworkMap(network, from.filter((_, l) => !onGrid(network, l)).length > mostLines ? StripPlaces : LayeredPlaces).element);
   const rows = () => from.map((_, l) => l).sort((a, b) => utilisation[b] - utilisation[a]).map((l) => [nodes[from[l]], nodes[to[l]], bytesText(bytes[l]), percentText(utilisation[l])]);
   const switches = nodes.length - network.chips, counts = `${switches === 0 ? "" : `${switches} switches, `}${network.chips} chips, ${from.length} links`;
   const part = section("network", "Links on the network", make("p", {}, `${counts}, each one direction of a cable. Colour: what crossed over what could have crossed in the run.`),
-    heatLegend(mostOf(utilisation) || 1), maps, folded(["from", "to", "bytes", "utilisation"], rows, 2));
+    broken === "" ? null : make("p", {}, `${broken}.`), heatLegend(mostOf(utilisation) || 1), maps, folded(["from", "to", "bytes", "utilisation"], rows, 2));
   if (result.hypothetical) part.firstChild.append(" ", hypothetical(result));
   return part;
 }

@@ -1,13 +1,33 @@
 // The page of a run: what it came to first, then why, then what it is made of.
+function memoryWarning(record) {
+  const {result} = record, capacity = capacityOf(record);
+  if (!overMemory(result)) return null;
+  const has = capacity === null ? "" : `${bytesText(capacity)} that the `;
+  return make("p", {class: "warning"}, `${bytesText(result.peak_memory_bytes)} per device: more than the ${has}device has. The time is of devices that had the memory.`);
+}
+
+/** As nccl-tests defines the bandwidths; the bound is what the cuts of the network leave to any algorithm. */
+function collectiveFigures({algbw_bytes_per_s: algbw, busbw_bytes_per_s: busbw, cut_bound_s: bound, share_of_cut_bound: part}) {
+  return [isNumber(algbw) ? figure("algbw", rateText(algbw)) : null, isNumber(busbw) ? figure("busbw", rateText(busbw)) : null,
+    isNumber(bound) ? figure(`cut bound, of which ${percentText(part)} is reached`, timeText(bound)) : null];
+}
+
+function failureFigures({healthy, makespan_s: time}) {
+  const whole = healthy?.makespan_s;
+  return isNumber(whole) ? figure(`healthy; ${signedPercent(isNumber(time) ? share(time - whole, whole) : null)} as it is`, timeText(whole)) : null;
+}
+
 function headline(record) {
   const {result} = record;
   const trust = result.trust ?? {};
   return [
-    heading(`${result.schedule} on ${result.machine} ${result.slice}`, record, hypothetical(result)),
-    make("p", {class: "faint"}, `mesh ${meshText(result.mesh)}, ${result.devices} devices, engine ${result.engine}${result.pass ? ` (${result.pass})` : ""}`),
+    heading(`${said(result.schedule)} on ${said(result.machine)} ${said(result.slice)}`, record, hypothetical(result), " ", tooMuch(result)),
+    make("p", {class: "faint"}, `mesh ${meshText(result.mesh)}, ${said(result.devices)} devices, engine ${said(result.engine)}${result.pass ? ` (${result.pass})` : ""}`),
+    memoryWarning(record),
     make("div", {class: "figures"}, figure("time", timeText(result.makespan_s)), mfuText(result) === "" ? null : figure("MFU", mfuText(result)),
       figure("compute", timeText(result.compute_s)), figure("exposed communication", timeText(result.exposed_communication_s)), figure("waiting", timeText(result.waiting_s)),
-      figure("peak memory", bytesText(result.peak_memory_bytes)), figure("link traffic", bytesText(result.link_bytes))),
+      collectiveFigures(result), failureFigures(result),
+      figure("peak memory", peakText(result)), figure("link traffic", bytesText(result.link_bytes))),
     result.explanation ? make("p", {}, make("b", {}, result.explanation.sentence)) : null,
     make("p", {}, `trust: ${trust.level ?? "not known"}${trust.dataset ? `, ${trust.dataset}` : ""}${trust.error === null || trust.error === undefined ? "" : `, mean error ${percentText(trust.error)}`}`),
     (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
@@ -16,14 +36,30 @@ function headline(record) {
 const splitNames = {compute_s: "arithmetic", host_s: "host", memory_s: "memory", core_share_s: "core time of communication", launch_s: "launches", own_block_s: "copies of own blocks",
   per_message_s: "per message", latency_s: "latency", bandwidth_s: "bandwidth", sharing_s: "shared links", reduction_s: "sums at receivers", waiting_s: "waiting"};
 
+/** What is broken or slow, in words; empty if all is well. */
+function partsOffText({fail, degrade, slow_devices: slow}) {
+  const all = (found, what) => Array.isArray(found) && found.length > 0 ? [`${what}: ${found.join(", ")}`] : [];
+  return [...all(fail, "Broken and missing"), ...all(degrade, "Slowed"), ...(isNumber(slow) && slow > 0 ? [`Slow devices: ${slow}`] : [])].join("; ");
+}
+
+function failures({result}) {
+  const {fail_any: any, rings, makespan_s: time} = result, broken = partsOffText(result);
+  const content = [], more = (loss) => isNumber(loss.makespan_s) && isNumber(time) ? share(loss.makespan_s - time, time) : null;
+  if (broken !== "") content.push(make("p", {}, `${broken}.`));
+  if (rings) content.push(make("p", {}, `The broken rings: ${rings}.`));
+  if (any) content.push(table(["one broken cable", "such as", "broken rings", "time", "more"], Object.entries(any).map(([name, loss]) =>
+    [name === "no_traffic" ? `no traffic: ${said(loss.cables)} cables` : name, loss.cable, loss.rings, timeText(loss.makespan_s), signedPercent(more(loss))]), 3));
+  return content.length === 0 ? null : section("failures", "Broken and slow parts", content);
+}
+
 function timeSplit({result}) {
   const parts = [["compute", result.compute_s], ["exposed communication", result.exposed_communication_s], ["waiting", result.waiting_s]];
   const content = [make("p", {}, "The core of the busiest device:"), withTable(make("div", {}, stackedBar(parts, result.makespan_s || 1, timeText)),
-    table(["part", "time", "of the run"], parts.map(([name, value]) => [name, timeText(value), percentText(value / (result.makespan_s || 1))])))];
+    table(["part", "time", "of the run"], parts.map(([name, value]) => [name, timeText(value), percentText(share(value, result.makespan_s))])))];
   if (result.explanation) {
     const path = Object.entries(splitNames).map(([key, name]) => [name, result.explanation.split[key] ?? 0]);
     content.push(make("p", {}, "The critical path, on whatever device it runs:"), withTable(make("div", {}, stackedBar(path, result.makespan_s || 1, timeText)),
-      table(["part", "time", "of the run"], path.map(([name, value]) => [name, timeText(value), percentText(value / (result.makespan_s || 1))]))));
+      table(["part", "time", "of the run"], path.map(([name, value]) => [name, timeText(value), percentText(share(value, result.makespan_s))]))));
   }
   return section("split", "Where the time goes", content.flat());
 }
@@ -80,7 +116,7 @@ function devices({result}) {
 
 function machine({machine, result}) {
   if (machine.length === 0) return null;
-  return section("machine", `Values of ${result.machine}`, table(["value", "", "source"], machine.map(({path, value, source}) => [path, value, source]), 9));
+  return section("machine", `Values of ${said(result.machine)}`, table(["value", "", "source"], machine.map(({path, value, source}) => [path, value, source]), 9));
 }
 
 function missing({missing}) {
@@ -91,4 +127,4 @@ function timeline(record) {
   return record.timelines.length === 0 ? null : section("timeline", "Timeline", new Timeline(record).element);
 }
 
-const runSections = [timeSplit, sensitivities, timeline, memory, operations, axes, network, links, criticalPath, devices, machine, missing];
+const runSections = [timeSplit, failures, sensitivities, timeline, memory, operations, axes, network, links, criticalPath, devices, machine, missing];

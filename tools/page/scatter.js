@@ -7,6 +7,8 @@ const shapes = [
   (x, y, r) => `M${x - r} ${y - r}L${x + r} ${y + r}M${x + r} ${y - r}L${x - r} ${y + r}`,
 ];
 
+const fillOf = (look) => fills[look % 7], shapeOf = (look) => shapes[Math.floor(look / 7 + look) % shapes.length];
+
 /** Of an axis: where a value is between 0 and 1, and the ticks, of which the labels are `text`. */
 function scaleOf(values, {log, text, fromZero}) {
   const least = leastOf(values), most = mostOf(values);
@@ -22,17 +24,17 @@ function scaleOf(values, {log, text, fromZero}) {
   return {at: (value) => (value - low) / span, ticks: ticks.map((value) => [value, text(value)])};
 }
 
-/** `series`: {name, points: [{x, y, text}], joined, hollow}; `lines`: {name, of, dash}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
+/** `series`: {name, points: [{x, y, text}], joined, hollow, look}, which is its number unless it looks like another; points without two
+ * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
 class Scatter {
   constructor({x, y, series, lines = [], label}) {
     Object.assign(this, {x, y, series, lines});
-    this.points = series.flatMap(({points}, s) => points.map((point) => ({...point, s})));
+    this.points = series.flatMap(({points}, s) => points.filter((point) => isNumber(point.x) && isNumber(point.y)).map((point) => ({...point, s})));
     this.count = this.points.length;
     this.drawing = pickable(this, label);
     this.element = make("div", {}, this.drawing, markLegend(series, lines));
     redrawn(this.drawing, (width) => this.draw(width));
   }
-  fill(s) { return fills[s % 7]; }
   textOf(i) { return this.points[i].text; }
   placeOf(i) { return this.places[i] ?? [0, 0]; }
   nearest(x, y) {
@@ -45,6 +47,7 @@ class Scatter {
   }
 
   draw(width) {
+    if (this.count === 0) return;
     const height = Math.min(Math.max(width * 0.5, 260), 420), left = 78, bottom = 40, top = 8, right = 12;
     const x = scaleOf(this.points.map((p) => p.x), this.x), y = scaleOf([...this.points.map((p) => p.y), ...this.lines.flatMap(({of}) => this.ends().map(of))], this.y);
     const atX = (value) => left + x.at(value) * (width - left - right), atY = (value) => height - bottom - y.at(value) * (height - bottom - top);
@@ -77,11 +80,11 @@ class Scatter {
     });
   }
 
-  drawnSeries({joined, hollow}, s) {
-    const places = this.places.filter((_, i) => this.points[i].s === s), shape = shapes[Math.floor(s / 7 + s) % shapes.length];
+  drawnSeries({joined, hollow, look: looked}, s) {
+    const look = looked ?? s, places = this.places.filter((_, i) => this.points[i].s === s), shape = shapeOf(look), fill = fillOf(look);
     const d = places.map(([x, y]) => shape(Number(x.toFixed(1)), Number(y.toFixed(1)), 4)).join("");
-    const line = joined && places.length > 1 ? [make("path", {d: places.map(([x, y], i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join(""), fill: "none", stroke: this.fill(s), "stroke-width": 2})] : [];
-    return [...line, make("path", {d, fill: hollow ? "none" : this.fill(s), stroke: hollow ? this.fill(s) : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})];
+    const line = joined && places.length > 1 ? [make("path", {d: places.map(([x, y], i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join(""), fill: "none", stroke: fill, "stroke-width": 2})] : [];
+    return [...line, make("path", {d, fill: hollow ? "none" : fill, stroke: hollow ? fill : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})];
   }
 }
 
@@ -89,6 +92,6 @@ class Scatter {
 function markLegend(series, lines) {
   const named = lines.filter(({name}) => name).map(({name, dash}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
     make("line", {x1: -6, x2: 6, y1: 0, y2: 0, stroke: "var(--faint)", "stroke-width": 1.5, "stroke-dasharray": dash})), name));
-  return make("div", {class: "legend"}, named, series.map(({name, hollow}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
-    make("path", {d: shapes[Math.floor(s / 7 + s) % shapes.length](0, 0, 4), fill: hollow ? "none" : fills[s % 7], stroke: hollow ? fills[s % 7] : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
+  return make("div", {class: "legend"}, named, series.map(({name, hollow, look}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
+    make("path", {d: shapeOf(look ?? s)(0, 0, 4), fill: hollow ? "none" : fillOf(look ?? s), stroke: hollow ? fillOf(look ?? s) : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
 }

@@ -6,7 +6,8 @@ function sweepHead(record) {
   const {rows} = record.result, done = rows.filter(({status}) => status === "done");
   const best = done.filter((row) => isNumber(row.makespan_s)).sort((a, b) => a.makespan_s - b.makespan_s)[0];
   return [heading(`Sweep of ${rows.length} points`, record, hypothetical({hypothetical: rows.some((row) => row.hypothetical)})),
-    make("div", {class: "figures"}, figure("done", done.length), figure("do not apply", rows.length - done.length), best ? figure(`fastest: point ${best.point}`, timeText(best.makespan_s)) : null)];
+    make("div", {class: "figures"}, figure("done", done.length), figure("do not apply", rows.length - done.length),
+      best ? figure(`fastest: point ${said(best.point)}${best.over_hbm ? ", which does not fit in memory" : ""}`, timeText(best.makespan_s)) : null)];
 }
 
 function chooser(label, names, chosen, change) {
@@ -15,15 +16,33 @@ function chooser(label, names, chosen, change) {
   return make("label", {}, `${label} `, select);
 }
 
-function points({result: {columns, rows}}) {
+/** Rows whose sizes are numbers, as 16MiB is one. */
+function withNumbers(columns, rows) {
+  const sizes = columns.filter((column) => rows.some((row) => typeof row[column] === "string") && rows.every((row) => row[column] === null || bytesOf(row[column]) !== null));
+  return rows.map((row) => ({...row, ...Object.fromEntries(sizes.map((column) => [column, row[column] === null ? null : bytesOf(row[column])]))}));
+}
+
+/** The columns first shown across, up and as marks: numbers that were swept and differ, the step's time, and what else was swept. */
+function firstColumns(columns, rows, numbers, groups) {
+  const done = rows.filter(({status}) => status === "done"), swept = columns.slice(0, Math.max(columns.findIndex((column) => column.startsWith("used_")), 0));
+  const valuesOf = (column, among) => new Set(among.map((row) => row[column]).filter((value) => value !== null && value !== undefined));
+  const differing = (of) => of.filter((column) => valuesOf(column, done).size > 1), filled = (column) => done.filter((row) => isNumber(row[column])).length;
+  const wanted = (names, of) => [...names.filter((name) => of.includes(name)), ...of];
+  const y = wanted(["makespan_s", "step_s"], differing(numbers))[0] ?? numbers[0];
+  const others = differing(numbers).filter((column) => column !== y), asked = others.filter((column) => swept.includes(column)).sort((a, b) => filled(b) - filled(a));
+  const x = [...asked, ...wanted(["slice_count", "devices", "peak_memory_bytes"], others)][0] ?? numbers.find((column) => column !== y);
+  const shown = done.filter((row) => isNumber(row[x]) && isNumber(row[y])), marks = groups.filter((column) => column !== x && valuesOf(column, shown).size > 1);
+  const colour = [...wanted(["algorithm", "machine", "slice"], marks.filter((column) => swept.includes(column))), ...wanted(["used_algorithm"], marks)][0] ?? groups[0];
+  return {x, y, colour};
+}
+
+function points({result}) {
+  const {columns} = result, rows = withNumbers(columns, result.rows);
   const varied = columns.filter((column) => column !== "point" && new Set(rows.map((row) => row[column])).size > 1);
   const numbers = varied.filter((column) => rows.some((row) => isNumber(row[column])) && rows.every((row) => row[column] === null || isNumber(row[column])));
   const groups = varied.filter((column) => new Set(rows.map((row) => row[column])).size <= 12);
   if (numbers.length < 2) return null;
-  const done = rows.filter(({status}) => status === "done"), full = (column) => done.every((row) => row[column] !== null);
-  const first = (wanted, of) => wanted.find((name) => of.includes(name) && full(name)) ?? of.find(full) ?? of[0];
-  const chosen = {y: first(["makespan_s", "step_s"], numbers), colour: first(["algorithm", "machine", "slice"], groups)};
-  chosen.x = first(["bytes", "slice_count", "devices", "peak_memory_bytes"], numbers.filter((name) => name !== chosen.y));
+  const chosen = firstColumns(columns, rows, numbers, groups);
   const place = make("div");
   const draw = () => {
     const shown = rows.filter((row) => isNumber(row[chosen.x]) && isNumber(row[chosen.y])), names = [...new Set(shown.map((row) => row[chosen.colour]))];
@@ -35,7 +54,7 @@ function points({result: {columns, rows}}) {
     const told = varied.filter((column) => !/_s$|events|tasks|flops/.test(column));
     const inputs = (row) => told.filter((column) => row[column] !== null).slice(0, 9).map((column) => `${column} ${cellText(column, row[column])}`).join(", ");
     const point = (row) => ({x: row[chosen.x], y: row[chosen.y], text: `point ${row.point}: ${cellText(chosen.y, row[chosen.y])}; ${inputs(row)}`});
-    const series = names.map((name) => ({name: `${chosen.colour ?? ""} ${name ?? "-"}`, points: shown.filter((row) => row[chosen.colour] === name).map(point)}));
+    const series = names.map((name) => ({name: `${chosen.colour ?? ""} ${cellText(chosen.colour, name) || "-"}`, points: shown.filter((row) => row[chosen.colour] === name).map(point)}));
     place.replaceChildren(new Scatter({x: axis(chosen.x), y: axis(chosen.y), series, label: `${chosen.y} against ${chosen.x}`}).element);
   };
   const choose = (key) => (value) => { chosen[key] = value; draw(); };

@@ -45,6 +45,13 @@ NETWORKS = {
     "pods": ("run --machine tpu_v5e --slice 4x4 --pods 2 --mesh slice=2,row=4,col=4 --collective all-reduce --axis slice,row,col --bytes 1MiB", 32, None, 2),
     "strips": ("run --machine dgx_h100 --slice 24x8 --mesh row=24,col=8 --collective all-gather --axis row,col --bytes 1MiB", 192, None, 1),
 }
+# Three runs of which two inputs are not in their results; a comparison whose variants differ in what is no algorithm, of which some do not fit in memory.
+RUNS = {
+    "slow": "run --machine tpu_v4 --slice 4x4 --collective all-reduce --bytes 1MiB --algorithm ring",
+    "fast": "run --machine tpu_v4 --slice 4x4 --collective all-reduce --bytes 1MiB --algorithm ring --set link.bandwidth=90GB/s",
+    "broken": "run --machine tpu_v4 --slice 4x4 --collective all-reduce --bytes 1MiB --algorithm ring --fail 0.0-0.1",
+}
+STEPS = ("--machine tpu_v4 --slice 4x4 --mesh stage=4,fsdp=4 --training llama3-8b --batch 32 --pad", " --microbatches 4,8 --pipeline gpipe,1f1b --remat none;full")
 # The contrast of every text with what is behind it, by WCAG's formula; those below 4.5.
 CONTRAST = """
 const numbers = (colour) => colour.match(/[0-9.]+/g).map(Number), luminance = ([r, g, b]) => [[r, 0.2126], [g, 0.7152], [b, 0.0722]].map(([value, weight]) =>
@@ -380,6 +387,44 @@ class OtherPages(InBrowser):
         self.browser.find_element(By.LINK_TEXT, "planes.record").click()
         self.assertIn("network", self.sections())
 
+
+    def test_tells_variants_apart_and_marks_what_does_not_fit(self):
+        podsim(self.folder, "compare " + "".join(STEPS) + " --record steps.record --format json -o steps.json --quiet")
+        podsim(self.folder, "report steps.record -o steps.html")
+        self.open("steps")
+        result = json.loads((self.folder / "steps.json").read_text())["rows"]
+        names = [cell.text for cell in self.browser.find_elements(By.CSS_SELECTOR, "#variants > .wide tbody th")]
+        self.assertEqual(len(set(names)), len(result))
+        over = [row["over_hbm"] for row in result]
+        self.assertEqual([name.endswith("does not fit") for name in names], over)
+        self.assertEqual(set(over), {False, True})
+        for name, row in zip(names, result):
+            self.assertTrue(name.startswith(f"{row['algorithm']}, {row['microbatches']} microbatches, remat {row['remat']}"), name)
+        self.assertEqual([any(cell.endswith("B*") for cell in row) for row in self.table("#variants details")], over)
+        self.assertEqual(len(set(map(tuple, self.table("#variants details")))), len(result))
+        self.assertIn("(does not fit)", self.browser.find_element(By.ID, "time_and_memory").text)
+        self.check_contrast("steps")
+
+    def test_says_when_a_run_does_not_fit(self):
+        podsim(self.folder, "run " + STEPS[0] + " --microbatches 8 --remat none --force --record over.record --quiet")
+        podsim(self.folder, "report over.record -o over.html")
+        self.open("over")
+        self.assertRegex(self.browser.find_element(By.CSS_SELECTOR, "#record .warning").text, r"^[0-9.]+ GB per device: more than the 32 GB that the device has")
+        self.assertIn("a device has 32 GB", self.browser.find_element(By.CSS_SELECTOR, "#memory svg").text)
+        self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#memory line.capacity")), 1)
+
+    def test_shows_in_what_several_runs_differ(self):
+        for name, words in RUNS.items():
+            podsim(self.folder, f"{words} --record {name}.record --quiet")
+        podsim(self.folder, "report slow.record fast.record broken.record -o runs.html")
+        self.open("runs")
+        headings = [heading.text for heading in self.browser.find_elements(By.CSS_SELECTOR, "#runs th")]
+        cells = [{heading: cell for heading, cell in zip(headings, row.find_elements(By.TAG_NAME, "td"))} for row in self.browser.find_elements(By.CSS_SELECTOR, "#runs tbody tr")]
+        self.assertEqual([row["--set"].text for row in cells], ["", "link.bandwidth=90GB/s", ""])
+        self.assertEqual([row["fail"].text for row in cells], ["", "", "0.0-0.1"])
+        self.assertEqual({heading for heading, cell in cells[0].items() if cell.get_attribute("class") == "differs"}, {"--set", "fail"})
+        self.browser.find_element(By.LINK_TEXT, "broken.record").click()
+        self.assertIn("0.0-0.1", self.browser.find_element(By.ID, "network").text)
 
     def test_text_in_data_is_never_a_script(self):
         """Names that would end the element that holds them, quotes, a label of a megabyte, and values of other kinds than podsim writes."""

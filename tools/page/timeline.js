@@ -39,7 +39,7 @@ class Timeline {
     this.record = record;
     this.operations = record.result.operations ?? [];
     this.operationOf = operationsOf(record.tasks, this.operations);
-    this.end = Math.max(record.result.makespan_s * 1e12, 1);
+    this.end = Math.max(amount(record.result.makespan_s) * 1e12, 1);
     [this.from, this.to] = [0, this.end];
     this.drawing = make("svg", {tabindex: 0, role: "application", "aria-label": "timeline: plus and minus zoom, arrows move, 0 shows all",
       onwheel: (event) => this.wheel(event), onmousemove: (event) => this.hover(event), onmouseleave: () => tell(null), onmousedown: (event) => this.drag(event),

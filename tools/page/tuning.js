@@ -8,10 +8,12 @@ const planText = (plan) => [plan.baseline, plan.slice, planMesh(plan), plan.pipe
 
 function tuningHead(record) {
   const {result} = record, best = result.plans[0];
-  return [heading(`${result.workload ?? result.training}: the best of ${result.candidates} candidates`, record, hypothetical(best)),
-    make("div", {class: "figures"}, figure("time", timeText(planTime(best))), mfuText(best) === "" ? null : figure("MFU", mfuText(best)), figure("memory of a device", bytesText(planMemory(best))),
-      figure("slice", best.slice), figure("mesh", planMesh(best))),
-    make("p", {}, `${result.simulated} simulated, ${result.pruned} ruled out without${result.interrupted ? "; interrupted: the best plans known so far" : ""}`), best.run ? make("p", {class: "command"}, best.run) : null,
+  const over = amount(result.over_memory) > 0 ? `, ${result.over_memory} need more memory than a device has` : "";
+  return [heading(`${said(result.workload ?? result.training)}: the best of ${said(result.candidates)} candidates`, record, hypothetical(best), " ", tooMuch(best)),
+    make("div", {class: "figures"}, figure("time", timeText(planTime(best))), mfuText(best) === "" ? null : figure("MFU", mfuText(best)), figure("memory of a device", peakText(best, planMemory(best))),
+      figure("slice", said(best.slice)), figure("mesh", planMesh(best))),
+    make("p", {}, `${said(result.simulated)} simulated, ${said(result.pruned)} ruled out without${over}${result.interrupted ? "; interrupted: the best plans known so far" : ""}`),
+    best.run ? make("p", {class: "command"}, best.run) : null,
     (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
 }
 
@@ -19,11 +21,11 @@ function plans({result}) {
   const training = result.training !== undefined;
   const choices = training ? [["pipeline", (p) => `${p.pipeline ?? ""}${p.virtual_stages > 1 ? ` x ${p.virtual_stages}` : ""}`], ["microbatches", (p) => p.microbatches], ["remat", (p) => p.remat]] : [];
   const passes = training ? [] : [["forward", (p) => timeText(p.forward_s)], ["backward", (p) => timeText(p.backward_s)]];
-  const words = [["plan", (p) => p.rank], ["slice", (p) => p.slice], ["", hypothetical], ["mesh", planMesh], ...choices, ["why it loses", (p) => p.why ?? ""]];
-  const figures = [["time", (p) => timeText(planTime(p))], ["more than the best", (p) => percentText(p.margin)], ...passes, ["MFU", mfuText], ["memory", (p) => bytesText(planMemory(p))]];
-  const columns = [...words, ...figures], rows = result.plans.map((plan) => columns.map(([, of]) => of(plan) ?? ""));
-  const bars = result.plans.slice(0, 40).map((p) => ({name: `${p.rank}. ${planText(p)}`, value: planTime(p), note: timeText(planTime(p))}));
-  return section("plans", "Plans", barRows(bars), table(columns.map(([name]) => name), rows, words.length));
+  const words = [["plan", (p) => p.rank], ["slice", (p) => p.slice], ["", hypothetical], ["", tooMuch], ["mesh", planMesh], ...choices, ["why it loses", (p) => p.why ?? ""]];
+  const figures = [["time", (p) => timeText(planTime(p))], ["more than the best", (p) => percentText(p.margin)], ...passes, ["MFU", mfuText], ["memory", (p) => peakText(p, planMemory(p))]];
+  const columns = [...words, ...figures].filter(([name, of]) => name !== "" || result.plans.some(of)), rows = result.plans.map((plan) => columns.map(([, of]) => of(plan) ?? ""));
+  const bars = result.plans.slice(0, 40).map((p) => ({name: `${said(p.rank)}. ${planText(p)}`, badge: tooMuch(p), value: planTime(p), note: timeText(planTime(p))}));
+  return section("plans", "Plans", barRows(bars), table(columns.map(([name]) => name), rows, columns.length - figures.length), starNote(result.plans));
 }
 
 /** Those of which no other needs less time and less memory. */
@@ -34,15 +36,17 @@ function undominated(all) {
 function pareto({result}) {
   const asked = (result.pareto ?? []).length > 0, all = [...result.plans, ...(result.pareto ?? [])];
   if (all.length < 2) return null;
-  const front = [...undominated(all)].sort((a, b) => planMemory(a) - planMemory(b));
-  const point = (plan) => ({x: planMemory(plan), y: planTime(plan), text: `${planText(plan)}: ${timeText(planTime(plan))}, ${bytesText(planMemory(plan))}${plan.why ? `; ${plan.why}` : ""}`});
-  const others = all.filter((plan) => !front.includes(plan)), series = [{name: "no other has less of both", points: front.map(point), joined: true}];
-  if (others.length > 0) series.push({name: "others", points: others.map(point)});
+  const front = [...undominated(all.filter((plan) => !overMemory(plan)))].sort((a, b) => planMemory(a) - planMemory(b));
+  const point = (plan) => ({x: planMemory(plan), y: planTime(plan), text: `${planText(plan)}: ${timeText(planTime(plan))}, ${peakText(plan, planMemory(plan))}${plan.why ? `; ${plan.why}` : ""}`});
+  const others = all.filter((plan) => !front.includes(plan)), fitting = others.filter((plan) => !overMemory(plan)), over = others.filter(overMemory);
+  const series = [{name: "no other has less of both", points: front.map(point), joined: true}];
+  if (fitting.length > 0) series.push({name: "others", points: fitting.map(point)});
+  if (over.length > 0) series.push({name: "do not fit in memory", hollow: true, points: over.map(point)});
   if (result.baseline) series.push({name: `baseline ${result.baseline.baseline}`, points: [point(result.baseline)]});
   const rows = [...front.map((plan) => ["no other has less of both", plan]), ...others.map((plan) => ["", plan])];
   return section("pareto", "Time against memory", make("p", {}, asked ? "The plans, and the search's front." : "Of the plans above; podsim tune --pareto N searches the whole front of a block."),
     new Scatter({x: {label: "memory of a device", text: bytesText}, y: {label: "time", text: timeText}, series, label: "time against memory"}).element,
-    folded(["", "plan", "time", "memory"], () => rows.map(([what, plan]) => [what, planText(plan), timeText(planTime(plan)), bytesText(planMemory(plan))]), 2));
+    folded(["", "plan", "time", "memory"], () => rows.map(([what, plan]) => [what, planText(plan), timeText(planTime(plan)), peakText(plan, planMemory(plan))]), 2));
 }
 
 function layers({result}) {
@@ -57,8 +61,8 @@ function trainingSplit({result}) {
   const split = result.plans[0].split;
   if (!split) return null;
   const exposed = (byAxis) => Object.entries(byAxis).map(([axis, time]) => [`exposed on ${axis}`, time]);
-  const parts = Object.entries(split).flatMap(([key, value]) => typeof value === "object" ? exposed(value) : [[key.replace(/_s$/, ""), value]]);
-  const time = result.plans[0].step_s || 1, rows = parts.map(([name, value]) => [name, timeText(value), percentText(value / time)]);
+  const parts = Object.entries(split).flatMap(([key, value]) => isObject(value) ? exposed(value) : [[key.replace(/_s$/, ""), value]]);
+  const time = result.plans[0].step_s || 1, rows = parts.map(([name, value]) => [name, timeText(value), percentText(share(value, time))]);
   return section("split", "Where the time of the best plan goes", withTable(make("div", {}, stackedBar(parts, time, timeText)), table(["part", "time", "of the step"], rows)));
 }
 
