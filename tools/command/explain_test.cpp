@@ -1,6 +1,7 @@
 // What `run` says beside its figures, and what it says when it does not come to an end.
 #include "workloads/scenario/explain.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +37,14 @@ TEST(Explain, ABandwidthBoundGatherIsBoundByTheLinksOfItsAxis) {
   EXPECT_NEAR(explanation["sensitivities"][0]["makespan_change"].get<double>(), 1 / 1.01 - 1, 1e-6);
   EXPECT_EQ(explanation["split_by_axis"].size(), 1u);
   EXPECT_EQ(explanation["split_by_axis"][0]["axis"], "col");
+}
+
+TEST(Explain, WhereTwoAxesAreEquallyBusyTheLinksOfAllBindAndNeitherAxisAlone) {
+  const std::string product = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm meshslice --slice-count 4 ";
+  const auto run = json_of(product + "--explain"), faster = json_of(product + "--set link.bandwidth=49.5GB/s");  // of 45 GB/s
+  const double change = faster["makespan_s"].get<double>() / run["makespan_s"].get<double>() - 1;
+  EXPECT_EQ(run["explanation"]["sentence"], fmt::format("bound by link bandwidth; +10 % there gives {:.1f} %", 100 * change));
+  EXPECT_LT(change, -0.03) << "that of launches is -2.6 %";
 }
 
 TEST(Explain, ALatencyBoundGatherIsBoundByItsHops) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tools/command/command.hpp"
+#include "tools/command/described_command.hpp"
 #include "tools/command/options.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/python/core.hpp"
@@ -78,15 +79,10 @@ py::tuple call_command(std::vector<std::string> words, const std::map<std::strin
 }
 
 py::list options_of(const std::vector<std::string>& words) {
-  DescribedCommand described;
-  std::ostringstream out;
-  Caller caller;
-  caller.described = &described;
-  Console console{out, out};
-  console.caller = &caller;
-  run_command(words, console);
   py::list all;
-  for (const OptionSpec& spec : described.options) {
+  const auto described = described_command(words);
+  if (!described) return all;
+  for (const OptionSpec& spec : described->options) {
     const char* const kind = spec.value.kind == OptionValue::Kind::flag ? "flag" : spec.value.kind == OptionValue::Kind::one ? "one" : "many";
     all.append(py::make_tuple(spec.long_name(), kind, spec.value.name, spec.value.otherwise, spec.value.choices, spec.help));
   }
