@@ -106,12 +106,12 @@ std::optional<PipelineTask> pipeline_task_named(std::string_view name) {
   const auto kind = std::ranges::find(kinds, name.substr(0, first), &KindRow::name);
   const auto number = [](std::string_view digits, int& value) {
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return status == std::errc{} && end == digits.data() + digits.size();
+    return status == std::errc{} && end == digits.data() + digits.size() && value >= 0;
   };
   PipelineTask task{static_cast<PipelineTaskKind>(kind - kinds.begin())};
   if (kind == kinds.end() || !number(name.substr(first + 1, second - first - 1), task.stage) || !number(name.substr(second + 2), task.microbatch))
     return std::nullopt;
-  if (name_of(task) != name) return std::nullopt;  // leading zeros, signs
+  if (name_of(task) != name) return std::nullopt;  // leading zeros
   return task;
 }
 

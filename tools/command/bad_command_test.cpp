@@ -58,9 +58,9 @@ TEST(BadCommand, Verbs) {
       {"Compare", "unknown verb \"Compare\", did you mean \"compare\"?; `podsim help` lists the verbs"},
       {"help nope", "unknown verb \"nope\"; `podsim help` lists the verbs"},
       {"--machine ideal", "unknown verb \"--machine\"; `podsim help` lists the verbs"},
-      {"show", "show what? machine, topology, mesh, sharding, schedule, pipeline, plan, program, training or hlo"},
-      {"show machin", "cannot show \"machin\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule, pipeline, plan, program, training or hlo"},
-      {"show --machine ideal", "cannot show \"--machine\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule, pipeline, plan, program, training or hlo"},
+      {"show", "show what? machine, topology, mesh, sharding, schedule, pipeline, plan, program, training, hlo or timeline"},
+      {"show machin", "cannot show \"machin\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule, pipeline, plan, program, training, hlo or timeline"},
+      {"show --machine ideal", "cannot show \"--machine\", did you mean \"machine\"?; expected machine, topology, mesh, sharding, schedule, pipeline, plan, program, training, hlo or timeline"},
   });
   const Outcome nothing = test::run_words({});
   EXPECT_EQ(nothing.status, exit_bad_input);
