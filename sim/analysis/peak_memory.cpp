@@ -194,11 +194,10 @@ std::vector<LiveBuffer> BufferLives::live_at_peak(DeviceId device) const {
 }
 
 std::vector<LiveMemory> BufferLives::over_time(DeviceId device) const {
-  const auto& [p, local] = model_.deployment.places[model_.node_of[device.index()]];
-  if (p == no_device) return {};
-  Bytes now = kept(model_.schedule->programs[p]);
-  std::vector<LiveMemory> result{{{}, now}};
-  const std::vector<Change> all = changes(p, local);
+  if (model_.deployment.places[model_.node_of[device.index()]].program == no_device) return {};
+  std::vector<LiveMemory> result{{}};
+  Bytes now;
+  const std::vector<MemoryChange> all = history(device);
   for (std::size_t c = 0; c < all.size(); ++c) {
     now += all[c].by;
     if (c + 1 < all.size() && all[c + 1].at == all[c].at) continue;

@@ -3,31 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <string>
 
 #include "sim/analysis/peak_memory.hpp"
 #include "tools/report/device_events.hpp"
+#include "tools/report/name_numbers.hpp"
 
 namespace podsim {
 
 namespace {
 
-/// Numbers the names of tasks in the order in which they are asked for.
-class TaskNames {
- public:
-  explicit TaskNames(std::vector<std::string>& names) : names_{names} {}
-  std::uint32_t of(const std::string& name) {
-    const auto [entry, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (is_new) names_.push_back(name);
-    return entry->second;
-  }
-
- private:
-  std::vector<std::string>& names_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;
-};
-
-RecordedTimeline timeline_of(const Run& run, const DeviceMetrics& metrics, TaskNames& names) {
+RecordedTimeline timeline_of(const Run& run, const DeviceMetrics& metrics, NameNumbers& names) {
   const Program& program = run.model.schedule->programs[run.model.deployment.places[run.model.node_of[metrics.device.index()]].program];
   RecordedTimeline timeline{metrics.device.value, run.model.schedule->mesh.name(metrics.device), static_cast<int>(metrics.devices), {}};
   const DeviceEvents events = events_of(run.model, run.timeline, metrics.device);
@@ -186,7 +172,7 @@ Expected<Record> record_of(const Run& run, const Details& details, std::string c
   Record record{std::move(podsim_version), std::move(command), recorded_result(result_json(run, details)), sourced_values(run.system->machine), {}, {}, {}};
   std::vector<DeviceMetrics> classes = details.devices;
   std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.devices > b.devices; });
-  TaskNames names{record.tasks};
+  NameNumbers names{record.tasks};
   std::size_t bars = 0;
   for (const DeviceMetrics& metrics : classes) {
     if (record.timelines.size() == most_timelines) break;

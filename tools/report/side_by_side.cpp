@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "tools/report/name_numbers.hpp"
 #include "tools/report/operation_lines.hpp"
 #include "tools/report/run_operations.hpp"
 
@@ -19,20 +20,6 @@ struct Occurrence {
   Picoseconds time;
 };
 using Occurrences = std::vector<std::vector<Occurrence>>;  // by operation, in the order of time
-
-class Names {
- public:
-  explicit Names(std::vector<std::string>& names) : names_{names} {}
-  std::uint32_t of(const std::string& name) {
-    const auto [known, added] = known_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (added) names_.push_back(name);
-    return known->second;
-  }
-
- private:
-  std::vector<std::string>& names_;
-  std::map<std::string, std::uint32_t> known_;
-};
 
 std::string_view ending(Part part) {
   switch (part) {
@@ -158,7 +145,7 @@ class Comparer {
   const std::vector<std::string>& measured_names_;
   std::int64_t layers_;
   SideBySide result_;
-  Names names_;
+  NameNumbers names_;
   std::vector<std::uint32_t> occurrence_of_;      // per measured event the first of its occurrence
   std::vector<std::optional<Picoseconds>> late_;  // per measured event that is the first of its occurrence
   std::vector<Pace> pace_;
