@@ -13,5 +13,10 @@ podsim="${PODSIM:-podsim}"
 # A shard uses all cores of its computer: one at a time. What is not done in the end, the merge tells.
 seq "$3" | parallel --quote --jobs 1 --retries 3 --workdir "$PWD" "${@:4}" \
   "$podsim" sweep "$1" --shard "{}/$3" --store "${2%.sqlite}-{}-of-$3.sqlite" || true
-shopt -s extglob
-exec "$podsim" sweep --merge "${2%.sqlite}"-+([0-9])-of-"$3".sqlite --store "$2"
+shopt -s extglob nullglob
+parts=("${2%.sqlite}"-+([0-9])-of-"$3".sqlite)
+if ((${#parts[@]} == 0)); then
+  echo "parallel_sweep.sh: error: no shard has left a store (${2%.sqlite}-1-of-$3.sqlite, …): what failed is said above" >&2
+  exit 1
+fi
+exec "$podsim" sweep --merge "${parts[@]}" --store "$2"

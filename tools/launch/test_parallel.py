@@ -105,9 +105,9 @@ class ShardsByParallel(unittest.TestCase):
         self.assertGreater(sessions[1], 0)
 
     def test_a_computer_that_is_gone_has_its_shards_done_by_another(self):
-        # What ssh does, on this computer: the words behind the host, and --, are a command of its shell.
+        # What ssh does, on this computer: the words behind the host, and --, are a command of its shell, and SHELL is set, which parallel asks there.
         asked = self.folder / "asked"
-        ssh = self.script("ssh", 'host=$1; shift\n[ "$1" != -- ] || shift\necho "$host" >> "$ASKED"\n[ "$host" != gone ] || exit 255\nexec sh -c "$*"\n')
+        ssh = self.script("ssh", 'host=$1; shift\n[ "$1" != -- ] || shift\necho "$host" >> "$ASKED"\n[ "$host" != gone ] || exit 255\nSHELL=/bin/sh exec sh -c "$*"\n')
         launched = self.launched("elsewhere.sqlite", "--sshlogin", "1/gone,1/here", PARALLEL_SSH=ssh, ASKED=str(asked))
         self.expect_the_export_of_one_process(launched, "elsewhere.sqlite")
         self.assertIn("gone", asked.read_text().split())
@@ -121,6 +121,12 @@ class ShardsByParallel(unittest.TestCase):
         self.assertEqual(self.stored("partly.sqlite"), POINTS // 2)
         # The same command goes on: the second shard is there already.
         self.expect_the_export_of_one_process(self.launched("partly.sqlite"), "partly.sqlite")
+
+    def test_where_no_shard_was_begun_it_says_so(self):
+        launched = self.launched("nothing.sqlite", podsim="/bin/false")
+        _, err = launched.communicate(timeout=120)
+        self.assertEqual(launched.returncode, 1, err)
+        self.assertIn("parallel_sweep.sh: error: no shard has left a store (nothing-1-of-2.sqlite, …): what failed is said above\n", err)
 
     def test_it_says_how_it_is_used(self):
         for words in ([], ["a", "b"], ["a", "b", "0"], ["a", "b", "two"]):
