@@ -55,7 +55,7 @@ TEST_F(TuneTraining, JsonHasWhatTheContractNames) {
 }
 
 TEST_F(TuneTraining, TheCommandLineOfEveryPlanTakesWhatThePlanSays) {
-  const auto json = json_of("tune" + on_8 + model + "--batch 16 --microbatches 1,2 --remat full --set link.bandwidth=20GB/s --optimizer sgd --top 4");
+  const auto json = json_of("tune" + on_8 + model + "--batch 16 --microbatches 2 --pipeline 1f1b --virtual-stages 1 --remat full --set link.bandwidth=20GB/s --optimizer sgd --top 4");
   ASSERT_GE(json["plans"].size(), 3U);
   for (const auto& plan : json["plans"]) {
     const auto run = json_of(without_podsim(plan["run"].get<std::string>()));
@@ -64,7 +64,7 @@ TEST_F(TuneTraining, TheCommandLineOfEveryPlanTakesWhatThePlanSays) {
 }
 
 TEST_F(TuneTraining, KeysOfMaxTextGiveThePlanBack) {
-  const std::string maxtext = "tune --machine tpu_v5e --chips 8 --top 3 --maxtext " + keys_file + " per_device_batch_size=2";
+  const std::string maxtext = "tune --machine tpu_v5e --chips 8 --microbatches 1 --pipeline 1f1b --virtual-stages 1 --remat full --top 3 --maxtext " + keys_file + " per_device_batch_size=2";
   const auto json = json_of(maxtext);
   int written = 0;
   for (const auto& plan : json["plans"]) {
@@ -89,7 +89,7 @@ TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
 }
 
 TEST_F(TuneTraining, SaysWhichConstraintBinds) {
-  const std::string few = "tune" + on_8 + model + "--batch 16 --pipeline 1f1b --microbatches 4 --virtual-stages 1 --remat full --top 1";
+  const std::string few = "tune" + on_8 + model + "--batch 16 --mesh fsdp=8 --microbatches 4 --remat full --top 1";
   const auto json = json_of(few + " --set chip.hbm=64MB");
   ASSERT_FALSE(json["plans"].empty());
   EXPECT_EQ(json["plans"][0]["binding"], "memory");

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "sim/base/test_cases.hpp"
 #include "tools/command/test_command.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
@@ -137,7 +138,7 @@ TEST(Cheapest, HalfOfTheNodesAreAsFastAsANetworkOfThat) {
 }
 
 TEST(Cheapest, IsTheOneThatTheRefereeFindsFastest) {
-  const System torus = ideal_slice("8x8");
+  const System torus = ideal_slice(test::cases("8x8", "4x4"));
   for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_gather, CollectiveKind::all_reduce})
     for (const std::int64_t bytes : {64 * 4, 1 << 22}) {
       const auto schedule = collective_schedule(torus.mesh, kind, {torus.mesh.whole(0), torus.mesh.whole(1)}, Bytes{bytes}, DType::f32);

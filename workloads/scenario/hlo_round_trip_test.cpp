@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/unroll.hpp"
 #include "workloads/hlo/collective_axes.hpp"
@@ -129,7 +130,7 @@ std::string text_of(const Case& what) {
 std::vector<Case> cases_of(const std::vector<std::string>& algorithms, const std::vector<std::int64_t>& extents) {
   std::vector<Case> all;
   for (const std::string& algorithm : algorithms)
-    for (const char* slice : {"2x2", "4x2", "8x1"})
+    for (const char* slice : test::sanitized ? std::vector{"4x2"} : std::vector{"2x2", "4x2", "8x1"})
       for (const Dataflow dataflow : all_dataflows)
         for (const std::int64_t extent : extents) {
           std::vector<std::int64_t> slice_counts{0};
@@ -181,7 +182,7 @@ const std::vector<std::int64_t> sizes{512, 4096};
 
 void expect_round_trips(const std::string& algorithm, std::size_t schedules) {
   const std::vector<Case> cases = cases_of({algorithm}, sizes);
-  EXPECT_EQ(cases.size(), schedules);
+  EXPECT_EQ(cases.size(), schedules / test::cases(1, 3));
   for (const Case& what : cases) {
     SCOPED_TRACE(text_of(what));
     const System system = system_of("ideal", what.slice);
@@ -250,7 +251,7 @@ TEST(HloRoundTrip, ComputesTheSameProduct) {
     EXPECT_TRUE(report->ok) << to_text(report->problems);
     proven += report->bit_equal ? 1 : 0;
   }
-  EXPECT_EQ(proven, 54);
+  EXPECT_EQ(proven, test::cases(54, 18));
 }
 
 TEST(HloRoundTrip, HoldsForProductsOfAnyShape) {

