@@ -50,6 +50,27 @@ TEST(ShowTraining, TheKeysThatItPrintsGiveTheSameStep) {
   EXPECT_EQ(again.dump(1), of_maxtext.dump(1));
 }
 
+TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinSevenPercent) {
+  const std::vector<std::pair<std::string, std::string>> plans{
+      {"4x4", "llama3-8b --mesh fsdp=16 --batch-per-device 1 --remat full"},
+      {"4x4", "llama3-8b --mesh fsdp=16 --batch-per-device 4 --microbatches 4 --remat full"},
+      {"4x4", "llama3-8b --mesh data=4,col=4 --batch-per-device 1 --remat full"},
+      {"4x4", "llama3-8b --mesh fsdp=4,row=4 --batch-per-device 1 --remat full"},
+      {"4x4", "maxtext-default --mesh fsdp=16 --batch-per-device 1 --remat none"},
+      {"4x4", "llama3-8b --mesh stage=4,fsdp=4 --batch 32 --microbatches 8 --remat full --pipeline 1f1b"},
+  };
+  for (const auto& [slice, plan] : plans) {
+    const bool pipelined = plan.find("stage") != std::string::npos;
+    const auto shown = json_of("show training " + plan + (pipelined ? " --live-forwards 4" : ""));
+    double estimate = 0;
+    for (const auto& rank : shown["memory"]) estimate = std::max(estimate, rank["memory_bytes"]["total"].get<double>());
+    const auto run = json_of("run --machine tpu_v5p --slice " + slice + "x1 --training " + plan);
+    EXPECT_NEAR(estimate / run["memory_bytes"]["total"].get<double>(), 1, 0.07) << plan;
+  }
+  const std::string split = "show training llama3-8b --mesh stage=4 --batch 8 --microbatches 8 --pipeline zero-bubble";
+  EXPECT_THAT(podsim(split).out, HasSubstr("left out: what zero-bubble keeps between the halves of its backward passes"));
+}
+
 TEST(ShowTraining, MistakesAreTold) {
   const auto told = [](const std::string& line) {
     const auto outcome = podsim("show training " + line);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "algorithms/pipeline/pipeline.hpp"
 #include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
 #include "tools/report/table.hpp"
@@ -110,9 +111,11 @@ std::string training_table(const TrainingReport& report) {
   facts.push_back({"hardware FLOPs", fmt::format("{}, {:.4g} x the model's (what HFU counts)", to_text(counts.hardware_flops()), counts.hardware_flops().count() / counts.model_flops().count())});
   facts.push_back({"MaxText counts", fmt::format("{:.5g} TFLOP per device, {:.5g} with half of causal attention", maxtext_flops(step, AttentionFlops::whole).count() / devices / 1e12,
                                                  maxtext_flops(step, AttentionFlops::causal).count() / devices / 1e12)});
-  text += table(facts, 2) + "\nmemory of a device (estimated)\n" + memory_table(report);
+  text += table(facts, 2) + "\nmemory of a device at its peak (estimated)\n" + memory_table(report);
   if (step.mesh.stage > 1)
     text += fmt::format("activations of {} live forward{}{}\n", live_forwards_of(report), live_forwards_of(report) == 1 ? "" : "s", report.live_forwards ? "" : ", all that there are; --live-forwards says how many a schedule holds");
+  if (const auto pipeline = pipeline_schedule_named(step.pipeline); step.mesh.stage > 1 && pipeline && splits_backward(*pipeline))
+    text += fmt::format("left out: what {} keeps between the halves of its backward passes\n", step.pipeline);
   return text;
 }
 

@@ -177,6 +177,59 @@ std::vector<PaddedCount> padding_waste(const TrainingStep& given, const Training
   return waste;
 }
 
+namespace {
+
+/// The working memory of a device, by formulas.
+struct WorkingMemory {
+  Bytes gathered{};         // of two layers' weights: one is prefetched
+  Bytes layer_gradients{};  // of one layer, before they are reduced
+  Bytes embedding{}, logits{};                 // as gradients: as layer_gradients
+  Bytes embedding_gathered{}, logits_gathered{};
+  Bytes loss{}, backward{}, embed{};           // of the calls themselves
+};
+
+WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tokens, double computed_again) {
+  const TrainingModel& model = step.model;
+  const TrainingMesh& mesh = step.mesh;
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const auto of_model = [&](double elements, std::int64_t parts) { return of_elements(elements, parts, model.activations); };
+  const double width = number(model.width), table = number(model.vocabulary * model.width);
+  const Bytes classes = of_model(tokens * number(model.vocabulary), mesh.col);
+  const Bytes whole_width = mesh.col > 1 ? of_model(tokens * width, 1) : Bytes{};  // features that are gathered along col
+  const bool converted = model.weights != model.activations;
+  WorkingMemory working;
+  working.layer_gradients = of_model(number(layer_parameters(model)), mesh.row * mesh.col);
+  if (converted || mesh.fsdp > 1) working.gathered = 2 * working.layer_gradients;
+  if (ends.embedding) working.embedding = of_model(table + number(model.positions) * width, mesh.col);
+  if (ends.logits) working.logits = of_model(table, mesh.col);
+  if (converted || mesh.fsdp * mesh.row > 1) working.embedding_gathered = working.embedding, working.logits_gathered = working.logits;
+
+  if (ends.logits) working.loss = of_model(tokens * number(model.vocabulary) / number(step.loss_chunks), mesh.col) + of_model(2 * tokens * width, mesh.col) + 2 * whole_width;
+  const std::vector<Stage> stages = layer_stages(model);
+  const auto widest = std::max_element(stages.begin(), stages.end(), [](const Stage& a, const Stage& b) { return a.outputs < b.outputs; });
+  working.backward = of_model(tokens * (computed_again + number(widest->outputs)), mesh.col) + whole_width;
+  if (ends.embedding) working.embed = whole_width + (step.embedding_by_product ? classes : Bytes{});
+  return working;
+}
+
+/// The moments at which a device may need most.
+std::vector<TrainingMemory> moments_of(const TrainingStep& step, RankEnds ends, const TrainingMemory& state, const WorkingMemory& working) {
+  const auto moment = [&](Bytes gradients, Bytes activations, Bytes needed) { return TrainingMemory{state.weights, gradients, state.optimizer, activations, needed}; };
+  const Bytes layers = working.gathered + working.layer_gradients;
+  if (step.microbatches > 1) {  // what one microbatch is done with, the next one needs
+    const Bytes both = working.embedding + working.embedding_gathered + working.logits + working.logits_gathered;
+    return {moment(state.gradients, state.activations, layers + working.layer_gradients + both + std::max({working.loss, working.backward, working.embed}))};
+  }
+  std::vector<TrainingMemory> moments{
+      moment({}, state.activations, layers + std::max(working.layer_gradients, working.logits) + working.backward),  // the first layers of the backward pass
+      moment(state.gradients, {}, layers + working.layer_gradients + working.backward),                               // its last layer
+      moment(state.gradients, {}, working.layer_gradients + working.embedding + working.embed)};
+  if (ends.logits) moments.push_back(moment({}, state.activations, working.gathered + working.logits + working.logits_gathered + working.loss));
+  return moments;
+}
+
+}  // namespace
+
 TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t live_forwards) {
   const TrainingModel& model = step.model;
   const TrainingMesh& mesh = step.mesh;
@@ -210,14 +263,9 @@ TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t l
   memory.activations = live_forwards * step.layers_per_stage() * activations(held);
   if (ends.logits) memory.activations = memory.activations + live_forwards * activations(2 * number(model.width));
 
-  const Bytes again = activations(std::max(everything - held, 0.0));
-  const Bytes logits = ends.logits ? of_elements(2 * tokens * number(model.vocabulary) / number(step.loss_chunks), mesh.col, DType::f32) : Bytes{};
-  memory.working = std::max(again, logits);
-  if (mesh.fsdp > 1) {
-    const double layer = number(layer_parameters(model));
-    memory.working = memory.working + of_elements(2 * layer, mesh.row * mesh.col, model.activations) + of_elements(layer, mesh.row * mesh.col, model.gradients);
-  }
-  return memory;
+  const WorkingMemory working = working_memory(step, ends, tokens, std::max(everything - held, 0.0));
+  const std::vector<TrainingMemory> moments = moments_of(step, ends, memory, working);
+  return *std::max_element(moments.begin(), moments.end(), [](const TrainingMemory& a, const TrainingMemory& b) { return a.total() < b.total(); });
 }
 
 }  // namespace podsim
