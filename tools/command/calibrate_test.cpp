@@ -13,6 +13,7 @@ using test::json_of;
 using test::Outcome;
 using test::podsim;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string permutes = std::string{PODSIM_SOURCE_DIR} + "/validation/datasets/tpu_v5p_ppermute/observations.csv";
 const std::string on_v5p = " --base tpu_v5p --slice 2x2x1 --mesh row=4 ";
@@ -88,6 +89,29 @@ TEST(Calibrate, FlagsWhatNoSuchPartCanDo) {
   EXPECT_THAT(podsim(from).out, HasSubstr("times the specified 450 GB/s, more than such a part can do"));
   EXPECT_EQ(podsim(from + "-o " + file).status, exit_done);
   EXPECT_THAT(test::bytes_of_file(file), HasSubstr("an effective value, 3 times the specified 450 GB/s"));
+}
+
+TEST(Calibrate, AValueWhoseIntervalHoldsTheSpecificationIsNotBeyondIt) {
+  // 2 % more bandwidth than specified, in times that scatter by 3 %.
+  const Folder folder;
+  std::string rows = "op,devices,bytes,seconds\n";
+  double off = 0.03;
+  for (std::int64_t bytes = 1 << 20; bytes <= (256 << 20); bytes *= 2, off = -off)
+    rows += fmt::format("all-gather,8,{},{}\n", bytes, (1e-6 + 7.0 * static_cast<double>(bytes) / 459e9) * (1 + off));
+  const std::string file = folder.file("fitted.textproto"), from = "calibrate " + folder.file("rows.csv", rows) + " --base dgx_h100 --slice 1x8 --set link[y].bandwidth=450GB/s --set link[y].latency=0s "
+                    "--set software.launch=1us --set collective.efficiency=1 --set chip.own_block_bandwidth=unlimited ";
+  const auto json = json_of(from);
+  bool found = false;
+  for (const auto& parameter : json["parameters"])
+    if (parameter["path"] == "link[y].bandwidth") {
+      found = true;
+      EXPECT_GT(parameter["value"], 1.01 * 450e9);
+      EXPECT_LT(parameter["low"], 450e9);
+      EXPECT_EQ(parameter["beyond_specification"], false);
+    }
+  EXPECT_TRUE(found);
+  EXPECT_THAT(podsim(from + "-o " + file).out, Not(HasSubstr("more than such a part can do")));
+  EXPECT_THAT(test::bytes_of_file(file), Not(HasSubstr("an effective value")));
 }
 
 TEST(Calibrate, SaysOnceWhatGoesWithTheSameCollective) {

@@ -31,8 +31,6 @@ constexpr double launch_sigma = 0.4, latency_sigma = 0.7, own_block_sigma = 0.25
 
 constexpr double rounding = 1.01;  // of specifications
 
-bool is_beyond(double value, double limit) { return value > rounding * limit; }
-
 std::string_view unit_of(const Parameter& parameter) {
   if (parameter.kind == Parameter::Kind::time) return "s";
   return parameter.kind == Parameter::Kind::rate ? "B/s" : "1";
@@ -100,7 +98,7 @@ std::vector<CalibratedValue> values_of(const Fit& fit, const Machine& base, cons
 }
 
 /// The observations that a fitted value acts on: how many, and their median error.
-std::string source_of(const Fit& fit, const Parameter& parameter, const Machine& base, const CalibrateOptions& options) {
+std::string source_of(const Fit& fit, const Parameter& parameter, const CalibratedValue& found, const CalibrateOptions& options) {
   const std::string& path = parameter.path;
   std::set<Eigen::Index> touched;
   bool prior = false;
@@ -113,23 +111,21 @@ std::string source_of(const Fit& fit, const Parameter& parameter, const Machine&
   for (const NamedPrior& p : options.priors) prior = prior || p.path == path;
   std::vector<double> errors;
   for (const Eigen::Index i : touched) errors.push_back(std::abs(std::expm1(fit.solution.residuals[i])));
-  const std::optional<double> limit = specified(parameter, base);
-  const double value = parameter.field->get(fit.system.machine, parameter.entries.front());
   return fmt::format("fitted{}: {}, {} observation{}, median error {}{}", prior ? " with its specification as prior" : "", options.dataset,
                      touched.size(), touched.size() == 1 ? "" : "s", rough_percent(median(std::move(errors))),
-                     limit && is_beyond(value, *limit)
-                         ? fmt::format("; an effective value, {:.2g} times the specified {}", value / *limit, to_text(BytesPerSecond{*limit}))
+                     found.beyond_specification()
+                         ? fmt::format("; an effective value, {:.3g} times the specified {}", found.value / *found.specified, to_text(BytesPerSecond{*found.specified}))
                          : "");
 }
 
-/// Writes the values into the base machine as texts would set them.
-Status set_values(const Fit& fit, const CalibrateOptions& options, Machine& machine) {
-  const Machine base = machine;
+/// Writes the values into the base machine as texts would set them. `found`: values_of(), of each parameter one.
+Status set_values(const Fit& fit, const std::vector<CalibratedValue>& found, const CalibrateOptions& options, Machine& machine) {
   for (const Parameter& parameter : fit.zero)
     if (auto ok = set_machine_value(machine, parameter.path, "0 s", fmt::format("fitted: {}, what would be below zero", options.dataset), {}); !ok)
       return ok.error();
-  for (const Parameter& parameter : fit.parameters) {
-    const std::string source = source_of(fit, parameter, base, options);
+  for (std::size_t p = 0; p < fit.parameters.size(); ++p) {
+    const Parameter& parameter = fit.parameters[p];
+    const std::string source = source_of(fit, parameter, found[p], options);
     const std::vector<std::string> names = index_names(parameter.field->index);
     for (const int entry : parameter.entries) {
       const std::string path = path_of(*parameter.field, names[static_cast<std::size_t>(entry)]);
@@ -195,7 +191,7 @@ std::string_view name_of(CalibratedValue::Origin origin) {
   return {};
 }
 
-bool CalibratedValue::beyond_specification() const { return specified && is_beyond(value, *specified); }
+bool CalibratedValue::beyond_specification() const { return specified && low > rounding * *specified; }
 
 Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& given) {
   if (observations.empty()) return Diagnostic{{}, "there are no observations to calibrate from"};
@@ -223,7 +219,7 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   result.undetermined = best->undetermined;
   if (injection.undetermined) result.undetermined.push_back(*injection.undetermined);
   result.machine = base.machine;
-  if (auto ok = set_values(*best, options, result.machine); !ok) return ok.error();
+  if (auto ok = set_values(*best, result.parameters, options, result.machine); !ok) return ok.error();
   const auto kept = keep_equal(observations, *best, base.machine, options, result.machine);
   if (!kept) return kept.error();
   result.undetermined.insert(result.undetermined.end(), kept->begin(), kept->end());
