@@ -13,6 +13,7 @@
 #include "tools/command/described_command.hpp"
 #include "tools/report/machine_report.hpp"
 #include "topologies/machines.hpp"
+#include "topologies/slice.hpp"
 #include "validation/validate/datasets.hpp"
 #include "workloads/training/model.hpp"
 #include "workloads/training/step.hpp"
@@ -23,6 +24,8 @@ namespace podsim {
 namespace {
 
 using Names = std::vector<std::string>;
+
+constexpr std::int64_t most_completed_chips = 16384;
 
 /// The words of a line, without quotes and backslashes. The last one is being typed.
 Names words_of(std::string_view line) {
@@ -116,6 +119,15 @@ Names names_of(const Entries& entries) {
   return names;
 }
 
+/// The machine of the line; only shipped ones are read.
+std::string machine_of(const TypedLine& line) {
+  std::string name = "ideal";
+  for (const char* option : {"base", "machine"})
+    if (line.given(option)) name = line.texts(option).back();
+  const Names shipped = shipped_machines();
+  return std::find(shipped.begin(), shipped.end(), name) != shipped.end() ? name : "ideal";
+}
+
 Names machines(const TypedLine&) { return shipped_machines(); }
 Names datasets(const TypedLine&) { return shipped_datasets(); }
 Names training_models(const TypedLine& line) { return line.given("maxtext") ? Names{} : shipped_training_models(); }
@@ -152,6 +164,21 @@ Names algorithms_of_line(const TypedLine& line) {
   return names;
 }
 
+/// The slices that the machine of the line is offered in: of each power of two of chips the usual one, and once something is typed all.
+Names slices(const TypedLine& line) {
+  const auto machine = find_machine(machine_of(line));
+  if (!machine) return {};
+  const bool any = machine->slices.any_shape;  // then those of two dimensions
+  Names names;
+  for (std::int64_t chips = 1; chips <= most_completed_chips; chips *= 2)
+    for (const Slice& slice : offered_slices(*machine, chips)) {
+      if (any && slice.extents.size() != (chips <= 2 ? 1U : 2U)) continue;
+      names.push_back(to_text(slice));
+      if (any || line.typed().empty()) break;
+    }
+  return names;
+}
+
 /// The axes that --mesh has, or without it those that --slice gives.
 Names axes(const TypedLine& line) {
   Names names;
@@ -176,13 +203,8 @@ Names new_axes(const TypedLine& line) {
   return names;
 }
 
-/// The values of the machine; only shipped ones are read.
 Names paths(const TypedLine& line) {
-  std::string name = "ideal";
-  for (const char* option : {"base", "machine"})
-    if (line.given(option)) name = line.texts(option).back();
-  const Names shipped = shipped_machines();
-  const auto machine = find_machine(std::find(shipped.begin(), shipped.end(), name) != shipped.end() ? name : "ideal");
+  const auto machine = find_machine(machine_of(line));
   if (!machine) return {};
   const bool indexed = line.typed().find('[') != std::string::npos;
   Names names;
@@ -204,7 +226,8 @@ struct NamedValues {
   std::string_view option, placeholder;  // where the option's value is described by this
   Names (*names)(const TypedLine&);
 };
-constexpr std::array<NamedValues, 20> named_values{{{"machine", "NAME", machines},
+constexpr std::array<NamedValues, 21> named_values{{{"machine", "NAME", machines},
+                                                    {"slice", "A", slices},
                                                     {"base", "NAME", machines},
                                                     {"workload", "NAME", workloads},
                                                     {"training", "NAME", training_models},

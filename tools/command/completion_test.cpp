@@ -85,6 +85,15 @@ TEST(Completion, OfAxesIsOfTheMeshOfTheLine) {
   EXPECT_THAT(after("podsim run --training gpt3-175b --mesh fs"), ElementsAre("fsdp="));
 }
 
+TEST(Completion, OfSlicesIsWhatTheMachineIsOfferedIn) {
+  EXPECT_THAT(after("podsim run --machine tpu_v5e --slice "), ElementsAre("1x1", "1x2", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16"));
+  EXPECT_THAT(after("podsim run --machine tpu_v4 --slice 4x4x"), IsSupersetOf({"4x4x4", "4x4x8", "4x4x16"}));
+  EXPECT_THAT(after("podsim run --machine dgx_h100 --slice "), IsSupersetOf({"1x8", "2x8"}));
+  EXPECT_THAT(after("podsim compare --machine tpu_v4 --slice 4x4x4,4x4x"), Contains("4x4x4,4x4x8"));
+  EXPECT_THAT(after("podsim run --slice "), Contains("4x4")) << "of the machine ideal";
+  EXPECT_THAT(after("podsim tune --machine tpu_v4 --slice 4x8x"), Contains("4x8x8"));
+}
+
 TEST(Completion, OfMachineValues) {
   EXPECT_THAT(after("podsim run --machine tpu_v4 --set link.l"), ElementsAre("link.latency="));
   EXPECT_THAT(after("podsim run --machine tpu_v4 --set 'link[x].b"), ElementsAre("link[x].bandwidth="));

@@ -16,6 +16,7 @@
 #include "tools/console/caller.hpp"
 #include "tools/report/shell_word.hpp"
 #include "tools/sweep/points.hpp"
+#include "topologies/machines.hpp"
 #include "workloads/scenario/fields.hpp"
 
 namespace podsim {
@@ -84,7 +85,8 @@ class OptionParser {
       return wrong("unknown option " + quoted(error.get_option_name()) + did_you_mean(error.get_option_name(), names) + "; --help lists the options");
     } catch (const po::too_many_positional_options_error&) {
       if (positional != nullptr) return wrong(fmt::format("expected options and one {}, found more; --help lists the options", positional));
-      return wrong("expected options only, found " + quoted(stray_word(arguments)) + "; --help lists the options");
+      const std::string stray = stray_word(arguments);
+      return wrong("expected options only, found " + quoted(stray) + meant_option(stray) + "; --help lists the options");
     } catch (const po::error& error) {
       return wrong(error.what());
     }
@@ -147,6 +149,14 @@ class OptionParser {
     std::size_t i = 0;
     while (i < arguments.size() && is_option(arguments[i])) i += words_of(arguments[i]);
     return i < arguments.size() ? arguments[i] : "";
+  }
+
+  /// ", did you mean `--machine tpu_v4`?", where a word is a value of a well-known option.
+  std::string meant_option(const std::string& word) const {
+    const std::vector<std::string> machines = shipped_machines();
+    const bool extents = word.find('x') != std::string::npos && word.find_first_not_of("0123456789x") == std::string::npos;
+    const char* const name = std::find(machines.begin(), machines.end(), word) != machines.end() ? "machine" : extents ? "slice" : nullptr;
+    return name == nullptr || find_spec(name) == nullptr ? "" : fmt::format(", did you mean `--{} {}`?", name, word);
   }
 
   /// As Boost parses them, a few words at a time: for each word that it takes, it moves all that are left.

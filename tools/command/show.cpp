@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "tools/command/command.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/show_targets.hpp"
+#include "topologies/machines.hpp"
 
 namespace podsim {
 
@@ -98,7 +100,10 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
   }
   const std::string expected = fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
-  return report({{}, "cannot show " + quoted(arguments.front()) + did_you_mean(arguments.front(), names) + "; expected " + expected}, console);
+  const std::vector<std::string> machines = shipped_machines();
+  const bool machine = std::find(machines.begin(), machines.end(), arguments.front()) != machines.end();
+  const std::string hint = machine ? fmt::format(", did you mean `show machine --machine {}`?", arguments.front()) : did_you_mean(arguments.front(), names);
+  return report({{}, "cannot show " + quoted(arguments.front()) + hint + "; expected " + expected}, console);
 }
 
 }  // namespace podsim

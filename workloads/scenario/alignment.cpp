@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <span>
 
 namespace podsim {
 
@@ -15,15 +16,26 @@ std::string name_of_dimension(const System& system, std::size_t d) {
   return d < system.slice.extents.size() ? fmt::format("dimension {}", dimension_name(static_cast<int>(d))) : "the devices of a chip";
 }
 
-/// Meshes of two axes with these names that lie along whole dimensions: "row=16,col=256 or row=256,col=16".
-std::string aligned_meshes(const std::vector<int>& extents, const std::string& first, const std::string& second) {
-  const int devices = std::accumulate(extents.begin(), extents.end(), 1, std::multiplies<>{});
+constexpr std::size_t most_meshes = 4;
+
+/// Every way to divide the dimensions, in order, among the axes from this one on, as "row=16,col=256".
+void add_aligned_meshes(std::span<const int> extents, std::span<const MeshAxis> axes, const std::string& before, std::vector<std::string>& meshes) {
+  const auto devices = [](std::span<const int> some) { return std::accumulate(some.begin(), some.end(), 1, std::multiplies<>{}); };
+  const auto with = [&](int size) { return fmt::format("{}{}{}={}", before, before.empty() ? "" : ",", axes.front().name, size); };
+  if (axes.size() == 1) return meshes.push_back(with(devices(extents)));
+  for (std::size_t own = 1; own + axes.size() <= extents.size() + 1; ++own)
+    add_aligned_meshes(extents.subspan(own), axes.subspan(1), with(devices(extents.first(own))), meshes);
+}
+
+/// Meshes of these axes that lie along whole dimensions: "row=16,col=256 or row=256,col=16"; empty: there are more axes than dimensions.
+std::string aligned_meshes(std::vector<int> extents, std::span<const MeshAxis> axes) {
+  std::erase(extents, 1);
+  if (axes.size() > extents.size()) return {};
   std::vector<std::string> meshes;
-  for (int rows = 1; const int extent : extents) {
-    rows *= extent;
-    if (extent > 1 && rows < devices) meshes.push_back(fmt::format("{}={},{}={}", first, rows, second, devices / rows));
-  }
-  return fmt::format("{}", fmt::join(meshes, " or "));
+  add_aligned_meshes(extents, axes, "", meshes);
+  const std::size_t more = meshes.size() - std::min(meshes.size(), most_meshes);
+  meshes.resize(meshes.size() - more);
+  return fmt::format("{}{}", fmt::join(meshes, " or "), more == 0 ? "" : fmt::format(" or {} more", more));
 }
 
 }  // namespace
@@ -43,7 +55,7 @@ std::vector<Misalignment> misalignments(const System& system) {
       if (!(inner < before && before < inner * extents[d])) continue;
       found.push_back({fmt::format("mesh {} splits {} ({}) between {} and {}: neither has its ring to itself", to_text(system.mesh), name_of_dimension(system, d),
                                    extents[d], axes[a].name, axes[a + 1].name),
-                       axes.size() == 2 ? aligned_meshes(extents, axes[0].name, axes[1].name) : ""});
+                       found.empty() ? aligned_meshes(extents, axes) : ""});
     }
   }
   return found;
