@@ -68,6 +68,24 @@ TEST(ShowTimeline, TheCoreIsBusyForTheShareThatTheRunTells) {
   EXPECT_EQ(outcome.out, podsim("show timeline " + file + " --device row=0,col=0").out);
 }
 
+TEST(ShowTimeline, ADeviceThatDoesTheSameAsAnotherIsShownByIt) {
+  const Folder folder;
+  const std::string file = folder.file("run.record");
+  ASSERT_EQ(podsim(recording + file).status, exit_done);
+  const std::string first = podsim("show timeline " + file).out;
+  EXPECT_EQ(podsim("show timeline " + file + " --device 15").out, "device 15 does the same as device 0, which is shown:\n\n" + first);
+  EXPECT_EQ(podsim("show timeline " + file + " --device row=3,col=3").out, "device row=3,col=3 does the same as device 0, which is shown:\n\n" + first);
+  // Of several classes the device's own: the ranks of a pipeline.
+  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --mesh stage=4,fsdp=4 --training jax-pipeline-tutorial --batch 16 --microbatches 4 --quiet --record " + file).status, exit_done);
+  const auto record = read_record(bytes_of_file(file), file);
+  ASSERT_EQ(record->timelines.size(), 4U);
+  for (const RecordedTimeline& timeline : record->timelines) {
+    EXPECT_EQ(timeline.others, (std::vector<int>{timeline.device + 1, timeline.device + 2, timeline.device + 3}));
+    const Outcome outcome = podsim("show timeline " + file + " --device " + std::to_string(timeline.device + 3));
+    EXPECT_THAT(outcome.out, HasSubstr("\n\ndevice " + std::to_string(timeline.device) + " (stage="));
+  }
+}
+
 TEST(ShowTimeline, NoLineIsWiderThanAsked) {
   const Folder folder;
   const std::string file = folder.file("run.record");
@@ -117,7 +135,9 @@ TEST(ShowTimeline, SaysWhatIsNoRecordWithATimeline) {
   };
   refused("", "which record? podsim show timeline RECORD");
   refused(folder.file("none"), "No such file or directory");
-  refused(file + " --device 7", "--device: expected one that the record has, one of each class of devices that do the same: 0 (row=0,col=0); found \"7\"");
+  refused(file + " --device 16", "--device: expected one that the record has, or one that does the same: 0 (row=0,col=0); found \"16\"");
+  refused(file + " --device row=4,col=0", "--device: expected one that the record has");
+  refused(file + " --device col=0,row=0", "--device: expected one that the record has");
   refused(file + " --width 39", "--width: ");
   refused(file + " --width wide", "--width: ");
   ASSERT_TRUE(write_file(folder.file("run.json"), "{}"));

@@ -141,6 +141,7 @@ std::string write_record(const Record& record) {
     written.set_device(timeline.device);
     written.set_name(timeline.name);
     written.set_alike(timeline.alike);
+    written.mutable_others()->Add(timeline.others.begin(), timeline.others.end());
     for (const RecordedLine& line : timeline.lines) add_line(written, line);
     if (!timeline.memory.empty()) add_memory(written, timeline.memory);
   }
@@ -165,7 +166,8 @@ Expected<Record> read_record(std::string_view bytes, const std::string& name) {
     const auto& timeline = message.timelines(t);
     const Place place = root.at("timelines", t);
     if (timeline.device() < 0 || timeline.alike() < 1) file.problem(place, "expected a device from 0, and at least one device alike");
-    RecordedTimeline read{timeline.device(), timeline.name(), timeline.alike(), {}};
+    if (!std::is_sorted(timeline.others().begin(), timeline.others().end())) file.problem(place.at("others"), "expected numbers of devices in order");
+    RecordedTimeline read{timeline.device(), timeline.name(), timeline.alike(), {}, {}, {timeline.others().begin(), timeline.others().end()}};
     for (int l = 0; l < timeline.lines_size() && file.ok(); ++l)
       read.lines.push_back(read_line(timeline.lines(l), message.tasks_size(), place.at("lines", l), file));
     if (timeline.has_memory()) read.memory = read_memory(timeline.memory(), message.memory_kinds_size(), place.at("memory"), file);

@@ -35,6 +35,7 @@ struct RecordedTimeline {
   int alike = 1;     // devices that do the same at the same time, this one counted
   std::vector<RecordedLine> lines;
   std::vector<RecordedChange> memory{};  // in order of time
+  std::vector<int> others{};             // the other devices alike, in order; empty: none, or not known
 };
 
 /// One direction of a cable.

@@ -3,9 +3,10 @@
 #include <simdjson.h>
 
 #include <array>
-#include <optional>
 #include <utility>
 
+#include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/json_problem.hpp"
 
@@ -80,6 +81,26 @@ std::string on_one_line(std::string_view json) {
   simdjson::dom::parser parser;
   JsonElement element;
   return parser.parse(padded).get(element) == simdjson::SUCCESS ? simdjson::minify(element) : std::string{json};
+}
+
+std::optional<int> device_at(std::string_view json, std::string_view place) {
+  const simdjson::padded_string padded{json};
+  simdjson::dom::parser parser;
+  JsonObject mesh;
+  if (parser.parse(padded)["mesh"].get(mesh) != simdjson::SUCCESS) return std::nullopt;
+  const std::vector<std::string> coordinates = split(place);
+  std::int64_t device = 0;
+  std::size_t axis = 0;
+  for (const auto [name, extent] : mesh) {
+    std::int64_t size = 0;
+    if (extent.get(size) != simdjson::SUCCESS || axis == coordinates.size()) return std::nullopt;
+    const std::string& coordinate = coordinates[axis++];
+    if (!coordinate.starts_with(std::string{name} + "=")) return std::nullopt;
+    const auto at = parse_integer(std::string_view{coordinate}.substr(name.size() + 1), 0, size - 1, {});
+    if (!at) return std::nullopt;
+    device = device * size + *at;
+  }
+  return axis == coordinates.size() ? std::optional{static_cast<int>(device)} : std::nullopt;
 }
 
 }  // namespace podsim

@@ -1,6 +1,7 @@
 // The JSON that a verb prints, as a record keeps it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,8 @@ Expected<ResultKind> kind_of_result(std::string_view json, const std::string& fi
 std::string recorded_result(std::string_view json);
 /// JSON on one line.
 std::string on_one_line(std::string_view json);
+
+/// The number of the device at a place, "row=1,col=3", of the mesh that a result names; nothing where it has no such place.
+std::optional<int> device_at(std::string_view json, std::string_view place);
 
 }  // namespace podsim
