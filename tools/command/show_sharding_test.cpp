@@ -2,12 +2,14 @@
 #include <cstdio>
 #include <fstream>
 #include <regex>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/base/rng.hpp"
 #include "tools/command/test_command.hpp"
+#include "tools/report/text_width.hpp"
 
 namespace podsim {
 namespace {
@@ -81,6 +83,19 @@ TEST(ShowSharding, ALabelStandsInTheMiddleOfItsColumn) {
   // Devices 1 and 123456 in one column: its width is that of the longer label; what is left over goes to the right.
   EXPECT_THAT(podsim("show sharding --array 16x2 --mesh x=2 --devices 1,123456 --spec x").out, HasSubstr("│  CPU 1   │\n"));
   EXPECT_THAT(podsim("show sharding --array 16x2 --mesh x=2 --devices 1,123456 --spec x").out, HasSubstr("│CPU 123456│\n"));
+}
+
+TEST(ShowSharding, LabelsOfAnyAlphabetKeepTheRulesInLine) {
+  // Two characters of two columns each, one that combines, an emoji.
+  EXPECT_EQ(podsim("show sharding --array 16 --mesh x=2 --spec x --platform \u6771\u4eac").out, "┌───────┬───────┐\n│\u6771\u4eac 0 │\u6771\u4eac 1 │\n└───────┴───────┘\n\n");
+  const std::string long_name = std::string(58, 'A') + "\u6771";
+  for (const std::string& platform : {std::string{"CAFE\u0301"}, std::string{"\U0001f680"}, long_name}) {
+    const std::string text = podsim("show sharding --array 16x16 --mesh x=2,y=2 --spec x,y --platform " + platform).out;
+    std::istringstream lines{text};
+    std::string first;
+    std::getline(lines, first);
+    for (std::string line; std::getline(lines, line) && !line.empty();) EXPECT_EQ(width_of(line), width_of(first)) << text;
+  }
 }
 
 TEST(ShowSharding, JsonHasTheRangesOfEveryBlock) {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/report/text_width.hpp"
+
 namespace podsim {
 namespace {
 
@@ -38,11 +40,12 @@ class LabelTable {
   LabelTable(const BlockGrid& grid, const std::string& platform, bool coloured, std::size_t most)
       : grid_{grid}, coloured_{coloured}, most_{most}, widths_(grid.columns), heights_(grid.rows), colours_{cell_colours(grid.blocks.size())} {
     for (std::size_t i = 0; i < grid.blocks.size(); ++i) {
-      labels_.push_back(block_label(platform, grid.blocks[i]));
-      const CellSpace& space = spaces_.emplace_back(space_around(grid.blocks[i], labels_.back().size()));
+      labels_.push_back(block_label(on_one_line(platform, platform.size() + 3), grid.blocks[i]));
+      label_widths_.push_back(width_of(labels_.back()));
+      const CellSpace& space = spaces_.emplace_back(space_around(grid.blocks[i], label_widths_.back()));
       std::size_t& width = widths_[i % grid.columns];
       std::size_t& height = heights_[i / grid.columns];
-      width = std::max(width, space.left + labels_.back().size() + space.right);
+      width = std::max(width, space.left + label_widths_.back() + space.right);
       height = std::max(height, space.top + 1 + space.bottom);
     }
   }
@@ -98,13 +101,14 @@ class LabelTable {
     std::size_t left = most_;
     for (std::size_t column = 0; column < grid_.columns && left > 0; ++column) {
       const std::size_t i = row * grid_.columns + column, width = std::min(widths_[column], left - (coloured_ ? 0 : 1));
-      std::string cell(width, ' ');
+      std::string cell;
       if (labelled) {
         // A narrower label stands in the middle of what the widest of its column leaves.
         const CellSpace& space = spaces_[i];
-        const std::size_t at = space.left + (widths_[column] - space.left - labels_[i].size() - space.right) / 2;
-        if (at < width) cell.replace(at, std::min(labels_[i].size(), width - at), labels_[i], 0, width - at);
+        const std::size_t at = std::min(width, space.left + (widths_[column] - space.left - label_widths_[i] - space.right) / 2);
+        cell.append(at, ' ').append(first_columns(labels_[i], width - at));
       }
+      cell = left_aligned(cell, width);
       left -= width + (coloured_ ? 0 : 1);
       if (coloured_) {
         line += coloured_text(cell, colours_[i]);
@@ -120,6 +124,7 @@ class LabelTable {
   bool coloured_;
   std::size_t most_;
   std::vector<std::string> labels_{};
+  std::vector<std::size_t> label_widths_{};
   std::vector<CellSpace> spaces_{};
   std::vector<std::size_t> widths_, heights_;
   std::vector<Colour> colours_;

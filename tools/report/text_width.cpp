@@ -71,6 +71,16 @@ std::string on_one_line(std::string_view text, std::size_t columns) {
   return fits ? line : line.substr(0, kept).append(cut);
 }
 
+std::string_view first_columns(std::string_view text, std::size_t columns) {
+  std::size_t width = 0, kept = 0, end = 0;
+  each_character(text, [&](std::string_view bytes, int taken) {
+    width += taken < 0 ? 1 : static_cast<std::size_t>(taken);
+    end += bytes.size();
+    if (width <= columns) kept = end;
+  });
+  return text.substr(0, kept);
+}
+
 std::string left_aligned(std::string_view text, std::size_t columns) {
   return std::string{text}.append(columns - std::min(columns, width_of(text)), ' ');
 }

@@ -16,6 +16,9 @@ std::size_t width_of(std::string_view text);
 /// and bytes that are no UTF-8 as `?`; what is too long ends with `...`.
 std::string on_one_line(std::string_view text, std::size_t columns);
 
+/// The first characters of the text that fit in so many columns.
+std::string_view first_columns(std::string_view text, std::size_t columns);
+
 /// Spaces behind or before the text, up to `columns`.
 std::string left_aligned(std::string_view text, std::size_t columns);
 std::string right_aligned(std::string_view text, std::size_t columns);

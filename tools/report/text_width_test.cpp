@@ -35,6 +35,14 @@ TEST(TextWidth, CutsBetweenCharacters) {
   EXPECT_EQ(on_one_line(std::string(100, 'x'), 3), "...");
 }
 
+TEST(TextWidth, FirstColumnsEndBetweenCharacters) {
+  EXPECT_EQ(first_columns("abcdef", 4), "abcd");
+  EXPECT_EQ(first_columns(tokyo, 3), "\u6771");
+  EXPECT_EQ(first_columns(tokyo, 4), tokyo);
+  EXPECT_EQ(first_columns(cafe + "x", 4), cafe) << "with what combines";
+  EXPECT_EQ(first_columns(tokyo, 0), "");
+}
+
 TEST(Table, AlignsNamesOfAnyAlphabet) {
   EXPECT_EQ(table({{"device", "time"}, {tokyo, "1 s"}, {cafe, "20 s"}, {rocket + "x", half}}, 1),
             "device  time\n" + tokyo + "     1 s\n" + cafe + "    20 s\n" + rocket + "x        " + half + "\n");
