@@ -296,24 +296,6 @@ TEST(Command, HelpListsEveryVerbAndEveryVerbHelps) {
   for (const char* line : {"--version", "-V", "version"}) EXPECT_THAT(podsim(line).out, AllOf(StartsWith(std::string{"podsim "} + PODSIM_VERSION + " (commit "), HasSubstr(__VERSION__)));
 }
 
-TEST(Command, ExamplesOfTheHelpRun) {
-  // Every example line of `help VERB` is parsed; those that take long are not run.
-  for (const std::string verb : {"check", "show schedule", "show topology", "show machine"}) {
-    std::string text = podsim("help " + verb).out;
-    for (std::size_t at = text.find("\\\n"); at != std::string::npos; at = text.find("\\\n")) text.replace(at, 2, " ");
-    std::istringstream lines{text.substr(text.find("examples:"))};
-    int examples = 0;
-    for (std::string line; std::getline(lines, line);) {
-      if (!line.starts_with("  podsim ")) continue;
-      if (line.find(" -o ") != std::string::npos) line = line.substr(0, line.find(" -o "));
-      const Outcome outcome = podsim(line.substr(9));
-      EXPECT_EQ(outcome.status, exit_done) << line << "\n" << outcome.err;
-      ++examples;
-    }
-    EXPECT_GT(examples, 0) << verb;
-  }
-}
-
 // ---- The same again -------------------------------------------------------------------------------------------------------------------
 
 std::string without_walls(std::string json) {

@@ -201,7 +201,10 @@ std::string layers_table(const std::vector<Row>& all) {
     rows.push_back({row.problem.algorithm, mesh_text(row.result), row.forward_s ? time_text(*row.forward_s) : "-", row.backward_s ? time_text(*row.backward_s) : "-"});
     for (const auto& [name, choice] : row.problem.layers) rows.back().push_back(choice_text(choice));
   }
-  return table(rows, 2);
+  std::string text = table(rows, 2);
+  for (const Row& row : all)
+    if (const std::string legend = transposed_legend(row.problem.layers); !legend.empty()) return text + "transposed: " + legend + "\n";
+  return text;
 }
 
 /// Of every machine and slice, with all in which its rows go beyond a fit.
@@ -361,6 +364,11 @@ std::string tokens_text(const TokenCount& tokens) {
 std::string choice_text(const ProductChoice& choice) {
   return fmt::format("{}{}{}", choice.transposed ? "transposed " : "", name_of(choice.dataflow),
                      choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "");
+}
+
+std::string transposed_legend(const std::vector<std::pair<std::string, ProductChoice>>& layers) {
+  if (std::none_of(layers.begin(), layers.end(), [](const auto& layer) { return layer.second.transposed; })) return "";
+  return "Y.T = W.T X.T is computed: features lie over the rows of the mesh, tokens over its columns";
 }
 
 std::string comparison_table(const ComparisonReport& comparisons) {

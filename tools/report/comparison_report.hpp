@@ -41,5 +41,7 @@ std::string replicated_text(const Row& row);
 std::string tokens_text(const TokenCount& tokens);
 /// "os S=8", "transposed rs S=4"
 std::string choice_text(const ProductChoice& choice);
+/// What the word `transposed` means, if one of the layers is.
+std::string transposed_legend(const std::vector<std::pair<std::string, ProductChoice>>& layers);
 
 }  // namespace podsim

@@ -98,10 +98,11 @@ Expected<std::vector<CollectiveRow>> collective_rows(const ShownHlo& shown) {
   return rows;
 }
 
-/// `no (wanted)`: the compiler meant to make it asynchronous.
+constexpr std::string_view wanted = "no (wanted)";  // the compiler meant to make it asynchronous
+
 std::string asynchronous_text(const HloModule& module, const HloCollectiveCount& count) {
   if (count.asynchronous) return "yes";
-  return instruction_at(module, count.place).attributes->async_collective_name.empty() ? "no" : "no (wanted)";
+  return instruction_at(module, count.place).attributes->async_collective_name.empty() ? "no" : std::string{wanted};
 }
 
 std::string along_text(const CollectiveRow& row, const std::optional<Mesh>& mesh) {
@@ -185,6 +186,9 @@ std::string collectives_text(const ShownHlo& shown, const std::vector<Collective
   std::string text = alike.text(2);
   for (const auto& [kind, sum] : sums)
     text += fmt::format("{} x {}: {} of input per device\n", kind, sum.first.text(), bytes_text(sum.second.rough()));
+  const auto is_wanted = [&](const CollectiveRow& row) { return asynchronous_text(shown.module, *row.count) == wanted; };
+  if (std::any_of(rows.begin(), rows.end(), is_wanted))
+    text += fmt::format("{}: the compiler meant to start it early (async_collective_name), but the module waits for it where it stands\n", wanted);
   return text + (sums.empty() ? "" : "\n");
 }
 

@@ -43,7 +43,7 @@ struct NamedPart {
 };
 constexpr std::array<NamedPart, 12> named_parts{{{"compute", "compute_s", &TimeParts::compute},
                                                 {"copies to and from the host", "host_s", &TimeParts::host},
-                                                {"HBM that others use", "memory_s", &TimeParts::memory},
+                                                {"work slowed by shared HBM", "memory_s", &TimeParts::memory},
                                                 {"core share of communication", "core_share_s", &TimeParts::core_share},
                                                 {"launch", "launch_s", &TimeParts::launch},
                                                 {"copy of the own block", "own_block_s", &TimeParts::own_block},
@@ -405,6 +405,7 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
                                               hlo.memory->vmem > Bytes{} ? ", and " + to_text(hlo.memory->vmem) + " on the chip" : "")});
   }
   for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
+  if (const std::string legend = transposed_legend(row.problem.layers); !legend.empty()) rows.push_back({"  transposed", legend});
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},
            {"idle devices", row.changes.idle_devices == 0 ? "" : fmt::format("{} of {}", row.changes.idle_devices, r.devices + row.changes.idle_devices)},
