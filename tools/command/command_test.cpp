@@ -296,6 +296,15 @@ TEST(Command, HelpListsEveryVerbAndEveryVerbHelps) {
   for (const char* line : {"--version", "-V", "version"}) EXPECT_THAT(podsim(line).out, AllOf(StartsWith(std::string{"podsim "} + PODSIM_VERSION + " (commit "), HasSubstr(__VERSION__)));
 }
 
+TEST(Command, OptionsOfTheHelpStandInColumns) {
+  for (const std::string verb : {"run", "compare", "tune", "calibrate", "show hlo"}) {
+    const std::string text = podsim("help " + verb).out;
+    std::istringstream lines{text.substr(text.find("\noptions:\n") + 10)};
+    for (std::string line; std::getline(lines, line);)
+      if (line.size() > 35) EXPECT_TRUE(line[34] == ' ' && line[35] != ' ') << line;
+  }
+}
+
 // ---- The same again -------------------------------------------------------------------------------------------------------------------
 
 std::string without_walls(std::string json) {

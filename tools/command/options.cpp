@@ -37,10 +37,13 @@ std::string shown_name(const OptionSpec& spec) {
 
 /// Our own layout: Boost's wraps at odd places and shows "arg".
 std::string help_text(const OptionGroup& described) {
+  constexpr std::size_t widest = 32;
+  const std::string next_line = "\n" + std::string(2 + widest + 1, ' ');
   std::string text;
   for (const OptionSpec& spec : described) {
-    text += fmt::format("  {:<32} ", shown_name(spec));
-    for (const char c : spec.help) text += c == '\n' ? "\n" + std::string(35, ' ') : std::string(1, c);
+    const std::string name = shown_name(spec);
+    text += fmt::format("  {:<{}}{}", name, widest, name.size() > widest ? next_line : " ");
+    for (const char c : spec.help) text += c == '\n' ? next_line : std::string(1, c);
     text += '\n';
   }
   return text;

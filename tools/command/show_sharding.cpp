@@ -8,6 +8,7 @@
 #include "tools/command/show_targets.hpp"
 #include "tools/report/sharding_picture.hpp"
 #include "tools/report/sharding_report.hpp"
+#include "tools/report/text_width.hpp"
 #include "topologies/slice.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
@@ -185,8 +186,8 @@ Expected<ShardingQuestion> read_question(const Options& options) {
   if (options.flag("pad")) array.extents = padded_extents(array.extents, array.sharding, array.mesh);
 
   array.platform = options.text("platform");
-  const auto printable = [](char c) { return c > ' ' && c <= '~'; };
-  if (array.platform.empty() || array.platform.size() > longest_platform || !std::all_of(array.platform.begin(), array.platform.end(), printable))
+  const bool printable = on_one_line(array.platform, longest_platform) == array.platform && array.platform.find(' ') == std::string::npos;
+  if (width_of(array.platform) == 0 || !printable)
     return Diagnostic{option("platform"),
                       fmt::format("expected a name of 1 to {} printable characters, got {}", longest_platform, quoted(array.platform))};
   for (char& c : array.platform)

@@ -94,8 +94,11 @@ TEST(ShowSharding, LabelsOfAnyAlphabetKeepTheRulesInLine) {
     std::istringstream lines{text};
     std::string first;
     std::getline(lines, first);
+    EXPECT_GT(width_of(first), 10U);
     for (std::string line; std::getline(lines, line) && !line.empty();) EXPECT_EQ(width_of(line), width_of(first)) << text;
   }
+  for (const std::string& wrong : {std::string{"\x1b[m"}, std::string{"\xff"}, std::string{"\u0301"}, std::string(65, 'A')})
+    EXPECT_THAT(podsim("show sharding --array 16 --mesh x=2 --spec x --platform " + wrong).err, HasSubstr("--platform: expected a name of 1 to 64 printable characters"));
 }
 
 TEST(ShowSharding, JsonHasTheRangesOfEveryBlock) {

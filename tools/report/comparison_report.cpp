@@ -201,10 +201,8 @@ std::string layers_table(const std::vector<Row>& all) {
     rows.push_back({row.problem.algorithm, mesh_text(row.result), row.forward_s ? time_text(*row.forward_s) : "-", row.backward_s ? time_text(*row.backward_s) : "-"});
     for (const auto& [name, choice] : row.problem.layers) rows.back().push_back(choice_text(choice));
   }
-  std::string text = table(rows, 2);
-  for (const Row& row : all)
-    if (const std::string legend = transposed_legend(row.problem.layers); !legend.empty()) return text + "transposed: " + legend + "\n";
-  return text;
+  const bool transposed = std::any_of(all.begin(), all.end(), [](const Row& row) { return any_transposed(row.problem.layers); });
+  return table(rows, 2) + (transposed ? fmt::format("transposed: {}\n", transposed_meaning) : "");
 }
 
 /// Of every machine and slice, with all in which its rows go beyond a fit.
@@ -366,9 +364,8 @@ std::string choice_text(const ProductChoice& choice) {
                      choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "");
 }
 
-std::string transposed_legend(const std::vector<std::pair<std::string, ProductChoice>>& layers) {
-  if (std::none_of(layers.begin(), layers.end(), [](const auto& layer) { return layer.second.transposed; })) return "";
-  return "Y.T = W.T X.T is computed: features lie over the rows of the mesh, tokens over its columns";
+bool any_transposed(const std::vector<std::pair<std::string, ProductChoice>>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const auto& layer) { return layer.second.transposed; });
 }
 
 std::string comparison_table(const ComparisonReport& comparisons) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/report/table.hpp"
@@ -41,7 +42,8 @@ std::string replicated_text(const Row& row);
 std::string tokens_text(const TokenCount& tokens);
 /// "os S=8", "transposed rs S=4"
 std::string choice_text(const ProductChoice& choice);
-/// What the word `transposed` means, if one of the layers is.
-std::string transposed_legend(const std::vector<std::pair<std::string, ProductChoice>>& layers);
+/// The word `transposed` in tables.
+inline constexpr std::string_view transposed_meaning = "Y.T = W.T X.T is computed: features lie over the rows of the mesh, tokens over its columns";
+bool any_transposed(const std::vector<std::pair<std::string, ProductChoice>>& layers);
 
 }  // namespace podsim

@@ -405,7 +405,7 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
                                               hlo.memory->vmem > Bytes{} ? ", and " + to_text(hlo.memory->vmem) + " on the chip" : "")});
   }
   for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
-  if (const std::string legend = transposed_legend(row.problem.layers); !legend.empty()) rows.push_back({"  transposed", legend});
+  if (any_transposed(row.problem.layers)) rows.push_back({"  transposed", std::string{transposed_meaning}});
   for (auto& line : std::vector<std::vector<std::string>>{
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},
            {"idle devices", row.changes.idle_devices == 0 ? "" : fmt::format("{} of {}", row.changes.idle_devices, r.devices + row.changes.idle_devices)},

@@ -40,7 +40,7 @@ class LabelTable {
   LabelTable(const BlockGrid& grid, const std::string& platform, bool coloured, std::size_t most)
       : grid_{grid}, coloured_{coloured}, most_{most}, widths_(grid.columns), heights_(grid.rows), colours_{cell_colours(grid.blocks.size())} {
     for (std::size_t i = 0; i < grid.blocks.size(); ++i) {
-      labels_.push_back(block_label(on_one_line(platform, platform.size() + 3), grid.blocks[i]));
+      labels_.push_back(block_label(platform, grid.blocks[i]));
       label_widths_.push_back(width_of(labels_.back()));
       const CellSpace& space = spaces_.emplace_back(space_around(grid.blocks[i], label_widths_.back()));
       std::size_t& width = widths_[i % grid.columns];

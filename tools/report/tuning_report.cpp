@@ -52,16 +52,18 @@ std::vector<StageTimes> stages_of(const TunedPlan& plan) {
 
 std::string stages_table(const TunedPlan& plan) {
   std::vector<std::vector<std::string>> rows{{"stage", "algorithm", "flow", "S", "reads", "forward", "backward", "share"}};
+  bool transposed = false;
   for (const StageTimes& stage : stages_of(plan)) {
     const WorkloadPart& part = *stage.part;
     const bool product = part.kind == WorkloadPart::Kind::product;
     const ProductChoice& choice = part.product;
+    transposed = transposed || (product && choice.transposed);
     rows.push_back({stage.name, product ? choice.algorithm : "-",
                     product ? fmt::format("{}{}", choice.transposed ? "transposed " : "", name_of(choice.dataflow)) : "-",
                     choice.slice_count > 0 ? std::to_string(choice.slice_count) : "-", std::string{name_of(part.layout)}, text(stage.forward),
                     text(stage.backward), percent(in_seconds(stage.forward + stage.backward) / in_seconds(plan.time))});
   }
-  return table(rows, 3);
+  return table(rows, 3) + (transposed ? fmt::format("transposed: {}\n", transposed_meaning) : "");
 }
 
 std::string memory_text(const MemoryUse& memory) {
