@@ -37,7 +37,8 @@ MADE = {
     "tune": ["cp workloads/training/examples/v5e_128b.yml v5e_16b.yml"],
 }
 # Examples that take longer than a test may, or whose files cannot be made here. Their options are looked at all the same, by --help behind them.
-LONG = re.compile(r"podsim validate( --plot .*)?|podsim tune .*(--training gpt3-175b|--maxtext) .*|podsim diff --measured hlo_stats.csv .*")
+LONG = re.compile(r"podsim validate( --plot .*)?|podsim tune .*(--training gpt3-175b|--maxtext|--pareto 5).*|podsim diff --measured hlo_stats.csv .*"
+                  r"|podsim compare .* --workload gpt3-block --algorithms .*,summa")
 
 
 def examples_of(text):
