@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+
 #include "sim/config/machine_config.hpp"
 #include "sim/config/result_config.hpp"
+#include "tools/command/described_command.hpp"
 #include "tools/command/test_command.hpp"
 #include "topologies/machines.hpp"
 
@@ -296,12 +300,18 @@ TEST(Command, HelpListsEveryVerbAndEveryVerbHelps) {
   for (const char* line : {"--version", "-V", "version"}) EXPECT_THAT(podsim(line).out, AllOf(StartsWith(std::string{"podsim "} + PODSIM_VERSION + " (commit "), HasSubstr(__VERSION__)));
 }
 
-TEST(Command, OptionsOfTheHelpStandInColumns) {
-  for (const std::string verb : {"run", "compare", "tune", "calibrate", "show hlo"}) {
-    const std::string text = podsim("help " + verb).out;
-    std::istringstream lines{text.substr(text.find("\noptions:\n") + 10)};
+TEST(Command, TextsOfOptionsStandInOneColumn) {
+  constexpr std::size_t column = 35;
+  for (const CommandName& command : command_names()) {
+    const auto described = described_command(command.words);
+    ASSERT_TRUE(described);
+    std::vector<std::string> words{"help"};
+    words.insert(words.end(), command.words.begin(), command.words.end());
+    std::istringstream lines{test::run_words(words).out};
+    std::set<std::string> texts;
     for (std::string line; std::getline(lines, line);)
-      if (line.size() > 35) EXPECT_TRUE(line[34] == ' ' && line[35] != ' ') << line;
+      if (line.size() > column) texts.insert(line.substr(column));
+    for (const OptionSpec& spec : described->options) EXPECT_TRUE(texts.contains(spec.help.substr(0, spec.help.find('\n')))) << words.back() << " --" << spec.long_name();
   }
 }
 
