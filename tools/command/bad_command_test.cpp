@@ -69,7 +69,8 @@ TEST(BadCommand, Verbs) {
 
 TEST(BadCommand, Options) {
   expect_each({
-      {"run --colective all-gather", "unknown option \"--colective\", did you mean \"--collective\", \"--collectives\" or \"--chakra-collectives\"?; --help lists the options"},
+      {"run --colective all-gather",
+       "unknown option \"--colective\", did you mean \"--collective\", \"--collectives\" or \"--chakra-collectives\"?; --help lists the options"},
       {"run --zzz", "unknown option \"--zzz\"; --help lists the options"},
       {"run -x", "unknown option \"-x\"; --help lists the options"},
       {"run --machine", "the required argument for option '--machine' is missing"},
@@ -80,7 +81,9 @@ TEST(BadCommand, Options) {
       {"show machine tpu_v4", "expected options only, found \"tpu_v4\", did you mean `--machine tpu_v4`?; --help lists the options"},
       {"show topology 4x4x4", "expected options only, found \"4x4x4\", did you mean `--slice 4x4x4`?; --help lists the options"},
       {"show pipeline tpu_v4", "expected options only, found \"tpu_v4\"; --help lists the options"},
-      {"show tpu_v4", "cannot show \"tpu_v4\", did you mean `show machine --machine tpu_v4`?; expected machine, topology, mesh, sharding, schedule, pipeline, plan, program, training, hlo or timeline"},
+      {"show tpu_v4",
+       "cannot show \"tpu_v4\", did you mean `show machine --machine tpu_v4`?; expected machine, topology, mesh, sharding, schedule, pipeline, plan, "
+       "program, training, hlo or timeline"},
       {"run --quiet --machine=ideal -o x stray", "expected options only, found \"stray\"; --help lists the options"},
       {"run" + ring4 + gather + "--format yaml", "--format: expected table, json or csv, found \"yaml\""},
       {"check --slice 4" + gather + "--format csv", "--format: expected table or json, found \"csv\""},

@@ -98,8 +98,10 @@ TEST(Calibrate, AValueWhoseIntervalHoldsTheSpecificationIsNotBeyondIt) {
   double off = 0.03;
   for (std::int64_t bytes = 1 << 20; bytes <= (256 << 20); bytes *= 2, off = -off)
     rows += fmt::format("all-gather,8,{},{}\n", bytes, (1e-6 + 7.0 * static_cast<double>(bytes) / 459e9) * (1 + off));
-  const std::string file = folder.file("fitted.textproto"), from = "calibrate " + folder.file("rows.csv", rows) + " --base dgx_h100 --slice 1x8 --set link[y].bandwidth=450GB/s --set link[y].latency=0s "
-                    "--set software.launch=1us --set collective.efficiency=1 --set chip.own_block_bandwidth=unlimited ";
+  const std::string file = folder.file("fitted.textproto"),
+                    from = "calibrate " + folder.file("rows.csv", rows) +
+                           " --base dgx_h100 --slice 1x8 --set link[y].bandwidth=450GB/s --set link[y].latency=0s "
+                           "--set software.launch=1us --set collective.efficiency=1 --set chip.own_block_bandwidth=unlimited ";
   const auto json = json_of(from);
   bool found = false;
   for (const auto& parameter : json["parameters"])

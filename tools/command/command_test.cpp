@@ -311,7 +311,8 @@ TEST(Command, TextsOfOptionsStandInOneColumn) {
     std::set<std::string> texts;
     for (std::string line; std::getline(lines, line);)
       if (line.size() > column) texts.insert(line.substr(column));
-    for (const OptionSpec& spec : described->options) EXPECT_TRUE(texts.contains(spec.help.substr(0, spec.help.find('\n')))) << words.back() << " --" << spec.long_name();
+    for (const OptionSpec& spec : described->options)
+      EXPECT_TRUE(texts.contains(spec.help.substr(0, spec.help.find('\n')))) << words.back() << " --" << spec.long_name();
   }
 }
 

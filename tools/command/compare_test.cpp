@@ -225,9 +225,11 @@ TEST(CompareMeshes, SaysWhereAMeshSplitsADimension) {
             R"x(["tpu_v5p 4x4x4 torus: mesh row=8,col=8 splits dimension y (4) between row and col: neither has its ring to itself; )x"
             R"x(along whole dimensions: row=4,col=16 or row=16,col=4 (compare --mesh all tries every mesh)"])x")
       << "the crossbar has no dimensions";
-  const auto of_three = json_of("compare --machine tpu_v4 --slice 4x4x8 --mesh x=2,y=16,z=4 --collective all-gather --axis x --bytes 1MiB --algorithms ring")["notes"];
+  const auto of_three =
+      json_of("compare --machine tpu_v4 --slice 4x4x8 --mesh x=2,y=16,z=4 --collective all-gather --axis x --bytes 1MiB --algorithms ring")["notes"];
   ASSERT_EQ(of_three.size(), 2U) << of_three;
-  EXPECT_THAT(of_three[0].get<std::string>(), HasSubstr("splits dimension x (4) between x and y: neither has its ring to itself; along whole dimensions: x=4,y=4,z=8"));
+  EXPECT_THAT(of_three[0].get<std::string>(),
+              HasSubstr("splits dimension x (4) between x and y: neither has its ring to itself; along whole dimensions: x=4,y=4,z=8"));
   EXPECT_THAT(of_three[1].get<std::string>(), Not(HasSubstr("along whole dimensions"))) << "said once";
   for (const char* mesh : {" --mesh row=16,col=4", " --mesh row=4,col=16", " --mesh row=64,col=1", " --mesh all"})
     EXPECT_TRUE(notes(mesh).empty()) << mesh;

@@ -266,7 +266,9 @@ Status no_workload_options(const Options& options) {
 std::vector<std::string> alignment_notes(const System& system) {
   std::vector<std::string> notes;
   for (const auto& [note, aligned] : misalignments(system))
-    notes.push_back(note + (aligned.empty() ? "" : "; along whole dimensions: " + aligned + (system.mesh.axes().size() == 2 ? " (compare --mesh all tries every mesh)" : "")));
+    notes.push_back(note + (aligned.empty() ? ""
+                                            : "; along whole dimensions: " + aligned +
+                                                  (system.mesh.axes().size() == 2 ? " (compare --mesh all tries every mesh)" : "")));
   return notes;
 }
 

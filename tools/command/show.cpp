@@ -5,9 +5,9 @@
 #include <array>
 
 #include "tools/command/command.hpp"
-#include "tools/console/progress.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/show_targets.hpp"
+#include "tools/console/progress.hpp"
 #include "topologies/machines.hpp"
 
 namespace podsim {
@@ -102,7 +102,8 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
   const std::vector<std::string> machines = shipped_machines();
   const bool machine = std::find(machines.begin(), machines.end(), arguments.front()) != machines.end();
-  const std::string hint = machine ? fmt::format(", did you mean `show machine --machine {}`?", arguments.front()) : did_you_mean(arguments.front(), names);
+  const std::string hint =
+      machine ? fmt::format(", did you mean `show machine --machine {}`?", arguments.front()) : did_you_mean(arguments.front(), names);
   return report({{}, "cannot show " + quoted(arguments.front()) + hint + "; expected " + expected}, console);
 }
 

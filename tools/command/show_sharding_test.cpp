@@ -87,7 +87,8 @@ TEST(ShowSharding, ALabelStandsInTheMiddleOfItsColumn) {
 
 TEST(ShowSharding, LabelsOfAnyAlphabetKeepTheRulesInLine) {
   // Two characters of two columns each, one that combines, an emoji.
-  EXPECT_EQ(podsim("show sharding --array 16 --mesh x=2 --spec x --platform \u6771\u4eac").out, "┌───────┬───────┐\n│\u6771\u4eac 0 │\u6771\u4eac 1 │\n└───────┴───────┘\n\n");
+  EXPECT_EQ(podsim("show sharding --array 16 --mesh x=2 --spec x --platform \u6771\u4eac").out,
+            "┌───────┬───────┐\n│\u6771\u4eac 0 │\u6771\u4eac 1 │\n└───────┴───────┘\n\n");
   const std::string long_name = std::string(58, 'A') + "\u6771";
   for (const std::string& platform : {std::string{"CAFE\u0301"}, std::string{"\U0001f680"}, long_name}) {
     const std::string text = podsim("show sharding --array 16x16 --mesh x=2,y=2 --spec x,y --platform " + platform).out;
@@ -98,7 +99,8 @@ TEST(ShowSharding, LabelsOfAnyAlphabetKeepTheRulesInLine) {
     for (std::string line; std::getline(lines, line) && !line.empty();) EXPECT_EQ(width_of(line), width_of(first)) << text;
   }
   for (const std::string& wrong : {std::string{"\x1b[m"}, std::string{"\xff"}, std::string{"\u0301"}, std::string(65, 'A')})
-    EXPECT_THAT(podsim("show sharding --array 16 --mesh x=2 --spec x --platform " + wrong).err, HasSubstr("--platform: expected a name of 1 to 64 printable characters"));
+    EXPECT_THAT(podsim("show sharding --array 16 --mesh x=2 --spec x --platform " + wrong).err,
+                HasSubstr("--platform: expected a name of 1 to 64 printable characters"));
 }
 
 TEST(ShowSharding, JsonHasTheRangesOfEveryBlock) {

@@ -20,8 +20,12 @@ constexpr std::size_t columns_of_files = 100;  // and of pipes
 
 OptionGroup timeline_options() {
   return joined({{{"record", no_field(input_file("RECORD")), "a record of a run, as podsim run --record writes it; --record may be left out"},
-                  {"device", no_field(word("D")), "the number of a device, or its place, row=0,col=3; of devices that do the\nsame the record has one, which is shown. Left out: the first of the record,\nof the largest class"},
-                  {"width", no_field(word("N")), fmt::format("columns, {} to {}; left out: those of the terminal, {} where\nthere is none", narrowest_timeline, widest_timeline, columns_of_files)}},
+                  {"device", no_field(word("D")),
+                   "the number of a device, or its place, row=0,col=3; of devices that do the\nsame the record has one, which is shown. Left out: "
+                   "the first of the record,\nof the largest class"},
+                  {"width", no_field(word("N")),
+                   fmt::format("columns, {} to {}; left out: those of the terminal, {} where\nthere is none", narrowest_timeline, widest_timeline,
+                               columns_of_files)}},
                  output_options(table_only)});
 }
 
@@ -51,8 +55,10 @@ Expected<ShownTimeline> timeline_named(const Record& record, const std::string& 
   const std::optional<int> other = number ? std::optional{static_cast<int>(*number)} : device_at(record.result, device);
   for (const RecordedTimeline& timeline : record.timelines)
     if (other && std::binary_search(timeline.others.begin(), timeline.others.end(), *other))
-      return ShownTimeline{&timeline, fmt::format("device {} does the same as device {}, which is shown:\n\n", on_one_line(device, columns_of_files), timeline.device)};
-  return Diagnostic{option("device"), fmt::format("expected one that the record has, or one that does the same: {}; found {}", fmt::join(there, ", "), quoted(device))};
+      return ShownTimeline{&timeline, fmt::format("device {} does the same as device {}, which is shown:\n\n", on_one_line(device, columns_of_files),
+                                                  timeline.device)};
+  return Diagnostic{option("device"),
+                    fmt::format("expected one that the record has, or one that does the same: {}; found {}", fmt::join(there, ", "), quoted(device))};
 }
 
 Expected<int> print_timeline(const Options& options, Console& console) {

@@ -74,9 +74,14 @@ TEST(ShowTimeline, ADeviceThatDoesTheSameAsAnotherIsShownByIt) {
   ASSERT_EQ(podsim(recording + file).status, exit_done);
   const std::string first = podsim("show timeline " + file).out;
   EXPECT_EQ(podsim("show timeline " + file + " --device 15").out, "device 15 does the same as device 0, which is shown:\n\n" + first);
-  EXPECT_EQ(podsim("show timeline " + file + " --device row=3,col=3").out, "device row=3,col=3 does the same as device 0, which is shown:\n\n" + first);
+  EXPECT_EQ(podsim("show timeline " + file + " --device row=3,col=3").out,
+            "device row=3,col=3 does the same as device 0, which is shown:\n\n" + first);
   // Of several classes the device's own: the ranks of a pipeline.
-  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --mesh stage=4,fsdp=4 --training jax-pipeline-tutorial --batch 16 --microbatches 4 --quiet --record " + file).status, exit_done);
+  ASSERT_EQ(
+      podsim("run --machine tpu_v4 --slice 4x4 --mesh stage=4,fsdp=4 --training jax-pipeline-tutorial --batch 16 --microbatches 4 --quiet --record " +
+             file)
+          .status,
+      exit_done);
   const auto record = read_record(bytes_of_file(file), file);
   ASSERT_EQ(record->timelines.size(), 4U);
   for (const RecordedTimeline& timeline : record->timelines) {

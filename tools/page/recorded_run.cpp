@@ -18,7 +18,8 @@ RecordedTimeline timeline_of(const Run& run, const DeviceMetrics& metrics, NameN
   RecordedTimeline timeline{metrics.device.value, run.model.schedule->mesh.name(metrics.device), static_cast<int>(metrics.devices), {}};
   if (timeline.alike > 1)
     for (int d = 0; d < run.model.schedule->mesh.devices(); ++d)
-      if (d != timeline.device && run.model.node_of[static_cast<std::size_t>(d)] == run.model.node_of[metrics.device.index()]) timeline.others.push_back(d);
+      if (d != timeline.device && run.model.node_of[static_cast<std::size_t>(d)] == run.model.node_of[metrics.device.index()])
+        timeline.others.push_back(d);
   const DeviceEvents events = events_of(run.model, run.timeline, metrics.device);
   for (const std::string& line : events.lines) timeline.lines.push_back({line, {}});
   for (const TraceEvent& event : events.events)

@@ -42,17 +42,17 @@ struct NamedPart {
   Picoseconds TimeParts::*part;
 };
 constexpr std::array<NamedPart, 12> named_parts{{{"compute", "compute_s", &TimeParts::compute},
-                                                {"copies to and from the host", "host_s", &TimeParts::host},
-                                                {"work slowed by shared HBM", "memory_s", &TimeParts::memory},
-                                                {"core share of communication", "core_share_s", &TimeParts::core_share},
-                                                {"launch", "launch_s", &TimeParts::launch},
-                                                {"copy of the own block", "own_block_s", &TimeParts::own_block},
-                                                {"per-message overhead", "per_message_s", &TimeParts::per_message},
-                                                {"hop latency", "latency_s", &TimeParts::latency},
-                                                {"link bandwidth", "bandwidth_s", &TimeParts::bandwidth},
-                                                {"shared links and HBM", "sharing_s", &TimeParts::sharing},
-                                                {"reduction", "reduction_s", &TimeParts::reduction},
-                                                {"waiting", "waiting_s", &TimeParts::waiting}}};
+                                                 {"copies to and from the host", "host_s", &TimeParts::host},
+                                                 {"work slowed by shared HBM", "memory_s", &TimeParts::memory},
+                                                 {"core share of communication", "core_share_s", &TimeParts::core_share},
+                                                 {"launch", "launch_s", &TimeParts::launch},
+                                                 {"copy of the own block", "own_block_s", &TimeParts::own_block},
+                                                 {"per-message overhead", "per_message_s", &TimeParts::per_message},
+                                                 {"hop latency", "latency_s", &TimeParts::latency},
+                                                 {"link bandwidth", "bandwidth_s", &TimeParts::bandwidth},
+                                                 {"shared links and HBM", "sharing_s", &TimeParts::sharing},
+                                                 {"reduction", "reduction_s", &TimeParts::reduction},
+                                                 {"waiting", "waiting_s", &TimeParts::waiting}}};
 
 /// The largest part of a stretch.
 std::string mostly(const TimeParts& parts) {

@@ -53,8 +53,8 @@ std::vector<Misalignment> misalignments(const System& system) {
     int inner = 1;  // devices of one coordinate of the dimensions up to d
     for (std::size_t d = extents.size(); d-- > 0; inner *= extents[d]) {
       if (!(inner < before && before < inner * extents[d])) continue;
-      found.push_back({fmt::format("mesh {} splits {} ({}) between {} and {}: neither has its ring to itself", to_text(system.mesh), name_of_dimension(system, d),
-                                   extents[d], axes[a].name, axes[a + 1].name),
+      found.push_back({fmt::format("mesh {} splits {} ({}) between {} and {}: neither has its ring to itself", to_text(system.mesh),
+                                   name_of_dimension(system, d), extents[d], axes[a].name, axes[a + 1].name),
                        found.empty() ? aligned_meshes(extents, axes) : ""});
     }
   }

@@ -181,11 +181,11 @@ namespace {
 
 /// The working memory of a device, by formulas.
 struct WorkingMemory {
-  Bytes gathered{};         // of two layers' weights: one is prefetched
-  Bytes layer_gradients{};  // of one layer, before they are reduced
-  Bytes embedding{}, logits{};                 // as gradients: as layer_gradients
+  Bytes gathered{};             // of two layers' weights: one is prefetched
+  Bytes layer_gradients{};      // of one layer, before they are reduced
+  Bytes embedding{}, logits{};  // as gradients: as layer_gradients
   Bytes embedding_gathered{}, logits_gathered{};
-  Bytes loss{}, backward{}, embed{};           // of the calls themselves
+  Bytes loss{}, backward{}, embed{};  // of the calls themselves
 };
 
 WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tokens, double computed_again) {
@@ -204,7 +204,9 @@ WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tok
   if (ends.logits) working.logits = of_model(table, mesh.col);
   if (converted || mesh.fsdp * mesh.row > 1) working.embedding_gathered = working.embedding, working.logits_gathered = working.logits;
 
-  if (ends.logits) working.loss = of_model(tokens * number(model.vocabulary) / number(step.loss_chunks), mesh.col) + of_model(2 * tokens * width, mesh.col) + 2 * whole_width;
+  if (ends.logits)
+    working.loss =
+        of_model(tokens * number(model.vocabulary) / number(step.loss_chunks), mesh.col) + of_model(2 * tokens * width, mesh.col) + 2 * whole_width;
   const std::vector<Stage> stages = layer_stages(model);
   const auto widest = std::max_element(stages.begin(), stages.end(), [](const Stage& a, const Stage& b) { return a.outputs < b.outputs; });
   working.backward = of_model(tokens * (computed_again + number(widest->outputs)), mesh.col) + whole_width;
@@ -214,15 +216,19 @@ WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tok
 
 /// The moments at which a device may need most.
 std::vector<TrainingMemory> moments_of(const TrainingStep& step, RankEnds ends, const TrainingMemory& state, const WorkingMemory& working) {
-  const auto moment = [&](Bytes gradients, Bytes activations, Bytes needed) { return TrainingMemory{state.weights, gradients, state.optimizer, activations, needed}; };
+  const auto moment = [&](Bytes gradients, Bytes activations, Bytes needed) {
+    return TrainingMemory{state.weights, gradients, state.optimizer, activations, needed};
+  };
   const Bytes layers = working.gathered + working.layer_gradients;
   if (step.microbatches > 1) {  // what one microbatch is done with, the next one needs
     const Bytes both = working.embedding + working.embedding_gathered + working.logits + working.logits_gathered;
-    return {moment(state.gradients, state.activations, layers + working.layer_gradients + both + std::max({working.loss, working.backward, working.embed}))};
+    return {moment(state.gradients, state.activations,
+                   layers + working.layer_gradients + both + std::max({working.loss, working.backward, working.embed}))};
   }
   std::vector<TrainingMemory> moments{
-      moment({}, state.activations, layers + std::max(working.layer_gradients, working.logits) + working.backward),  // the first layers of the backward pass
-      moment(state.gradients, {}, layers + working.layer_gradients + working.backward),                               // its last layer
+      moment({}, state.activations,
+             layers + std::max(working.layer_gradients, working.logits) + working.backward),  // the first layers of the backward pass
+      moment(state.gradients, {}, layers + working.layer_gradients + working.backward),       // its last layer
       moment(state.gradients, {}, working.layer_gradients + working.embedding + working.embed)};
   if (ends.logits) moments.push_back(moment({}, state.activations, working.gathered + working.logits + working.logits_gathered + working.loss));
   return moments;

@@ -129,7 +129,8 @@ TEST(TrainingMemory, OfAReplicatedModelIsItsParametersAndActivations) {
   // Per token: input, norm1, q k v, attention, residual1, norm2, ff1, activation.
   const std::int64_t kept = 8 + 8 + 16 + 8 + 8 + 8 + 32 + 32, tokens = 64 * 16;
   EXPECT_EQ(memory.activations, Bytes{2 * tokens * (3 * kept + 2 * 8)});
-  EXPECT_EQ(memory.working, Bytes{2 * (tokens * 100 + 100 * 8 + 2 * tokens * 8)});  // logits, their weights' gradient, the final norm's output and its gradient
+  EXPECT_EQ(memory.working,
+            Bytes{2 * (tokens * 100 + 100 * 8 + 2 * tokens * 8)});  // logits, their weights' gradient, the final norm's output and its gradient
   step.microbatches = 2;
   EXPECT_EQ(memory_of(step, {}, 1).gradients, Bytes{2 * parameters}) << "those of the microbatches before are kept";
   step.microbatches = 1;

@@ -113,9 +113,9 @@ std::string source_of(const Fit& fit, const Parameter& parameter, const Calibrat
   for (const Eigen::Index i : touched) errors.push_back(std::abs(std::expm1(fit.solution.residuals[i])));
   return fmt::format("fitted{}: {}, {} observation{}, median error {}{}", prior ? " with its specification as prior" : "", options.dataset,
                      touched.size(), touched.size() == 1 ? "" : "s", rough_percent(median(std::move(errors))),
-                     found.beyond_specification()
-                         ? fmt::format("; an effective value, {:.3g} times the specified {}", found.value / *found.specified, to_text(BytesPerSecond{*found.specified}))
-                         : "");
+                     found.beyond_specification() ? fmt::format("; an effective value, {:.3g} times the specified {}", found.value / *found.specified,
+                                                                to_text(BytesPerSecond{*found.specified}))
+                                                  : "");
 }
 
 /// Writes the values into the base machine as texts would set them. `found`: values_of(), of each parameter one.

@@ -44,7 +44,8 @@ struct CalibratedValue {
   Origin origin = Origin::fitted;
   std::optional<double> specified{};  // the base machine's value of a limited rate
 
-  /// The whole interval is above the base machine's value, which is physically impossible: the operations overlapped, or ran differently than the fit assumes.
+  /// The whole interval is above the base machine's value, which is physically impossible: the operations overlapped, or ran differently than the fit
+  /// assumes.
   [[nodiscard]] bool beyond_specification() const;
 };
 std::string_view name_of(CalibratedValue::Origin origin);
