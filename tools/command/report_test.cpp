@@ -19,6 +19,7 @@ using test::bytes_of_file;
 using test::Folder;
 using test::Outcome;
 using test::podsim;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::ordered_json;
@@ -118,6 +119,83 @@ TEST(RunRecord, EveryLinkHasItsTraffic) {
       if (!link["link"].get<std::string>().starts_with("HBM")) printed = std::max(printed, link["utilisation"].get<double>());
     EXPECT_EQ(most, printed) << line;
   }
+}
+
+Picoseconds sum_of(const RecordedTimeline& timeline, const std::string& name) {
+  Picoseconds sum;
+  for (const RecordedLine& line : timeline.lines)
+    if (line.name == name)
+      for (const RecordedBar& bar : line.bars) sum += bar.end - bar.begin;
+  return sum;
+}
+
+// Runs whose functions are played once: a pipeline, a step without stages, and the loop of a compiled module.
+const std::string pipeline =
+    "run --machine tpu_v4 --slice 4x4 --mesh stage=4,fsdp=4 --training llama3-8b --batch 32 --pad --microbatches 8 --remat full --force --quiet ";
+const std::vector<std::string> with_calls{
+    pipeline,
+    "run --machine tpu_v5p --slice 2x2x1 --mesh fsdp=4 --training llama3-8b --batch 4 --remat full --pad --force --quiet ",
+    "run --machine tpu_v5p --slice 2x2x2 --hlo " PODSIM_SOURCE_DIR "/workloads/hlo/testdata/tpu_layers.hlo --quiet ",
+};
+
+TEST(RunRecord, CallsAreOfAKindOfTheirOwnAndWhatTheyHoldIsTheFiguresOfTheRun) {
+  const Folder folder;
+  for (const std::string& line : with_calls) {
+    const Record record = recorded(line, folder);
+    const Json result = Json::parse(record.result);
+    std::int64_t calls = 0;
+    for (const RecordedTimeline& timeline : record.timelines) {
+      const auto own = std::find_if(result["per_device"].begin(), result["per_device"].end(), [&](const Json& device) { return device["device"] == timeline.device; });
+      ASSERT_NE(own, result["per_device"].end());
+      EXPECT_NEAR(static_cast<double>(sum_of(timeline, "compute").count()), (*own)["compute_s"].get<double>() * 1e12, 0.5) << timeline.name;
+      ASSERT_EQ(timeline.lines.front().name, "calls");
+      for (const RecordedBar& bar : timeline.lines.front().bars) {
+        ++calls;
+        ASSERT_GT(bar.call, 0U);
+        Picoseconds parts;
+        for (const auto& [name, time] : record.calls.at(bar.call - 1).parts) parts += time;
+        EXPECT_EQ(parts, bar.end - bar.begin) << record.tasks[bar.task];
+      }
+    }
+    EXPECT_EQ(calls, result["calls"]["played"].get<std::int64_t>()) << "every call of every program";
+    for (const std::string& name : record.missing) EXPECT_THAT(name, Not(HasSubstr("calls hold")));
+  }
+}
+
+TEST(RunRecord, CallsAreNamedByPassStageAndMicrobatch) {
+  const Folder folder;
+  const Record record = recorded(pipeline, folder);
+  EXPECT_THAT(record.tasks, Contains("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)"));
+  EXPECT_THAT(record.tasks, Contains("bwd_2__7 layer 21 (backward, stage 2, microbatch 7)"));
+  EXPECT_THAT(record.tasks, Contains("update layer 1 (optimiser)"));
+}
+
+TEST(RunRecord, WhatIsInFlightInCallsIsThatOfTheAxis) {
+  const Folder folder;
+  for (const auto& [line, axis] : {std::pair{with_calls[1], "fsdp"}, {with_calls[2], "row"}}) {  // all that moves along it is in calls
+    const Record record = recorded(line, folder);
+    const Json found = Json::parse(record.result)["axes"][0];
+    EXPECT_EQ(found["axis"], axis);
+    EXPECT_NEAR(static_cast<double>(sum_of(record.timelines.front(), std::string{axis} + " in calls").count()), found["in_flight_s"].get<double>() * 1e12, 0.5);
+  }
+}
+
+TEST(RunRecord, LinksOfCallsCarryWhatTheyDoWrittenOut) {
+  const Folder folder;
+  const std::string small = "run --machine tpu_v4 --slice 2x4 --mesh stage=2,fsdp=4 --training llama3-8b --batch 8 --pad --microbatches 2 --remat full --force --quiet ";
+  const Record played = recorded(small, folder), inlined = recorded(small + "--calls inline", folder);
+  ASSERT_FALSE(played.calls.empty());
+  ASSERT_TRUE(inlined.calls.empty());
+  ASSERT_TRUE(played.network && inlined.network);
+  ASSERT_EQ(played.network->links.size(), inlined.network->links.size());
+  double sum = 0;
+  for (std::size_t l = 0; l < played.network->links.size(); ++l) {
+    const RecordedLink &one = played.network->links[l], &other = inlined.network->links[l];
+    EXPECT_EQ(one.bytes, other.bytes) << l;
+    EXPECT_NEAR(one.utilisation, other.utilisation, 1e-2 * other.utilisation) << l << ": of makespans that differ by what moves beside calls";
+    sum += one.bytes;
+  }
+  EXPECT_EQ(sum, Json::parse(played.result)["link_bytes"].get<double>());
 }
 
 TEST(RunRecord, LiveMemoryReachesThePeakOfTheDevice) {

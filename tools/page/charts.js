@@ -42,7 +42,7 @@ function stackedRows(entries, names) {
   const rows = entries.map(({name, parts, note, badge}) => {
     let at = 0;
     const bars = parts.map(amount).map((part, p) => {
-      const bar = make("rect", {x: (1000 * at) / most, y: 2, width: (1000 * part) / most, height: 12, fill: fills[p]});
+      const bar = make("rect", {x: (1000 * at) / most, y: 2, width: (1000 * part) / most, height: 12, fill: fills[p % fills.length]});
       at += part;
       return bar;
     });
@@ -50,7 +50,7 @@ function stackedRows(entries, names) {
       make("td", {style: "width:50%"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"}, make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}), bars)),
       make("td", {class: "number"}, note));
   });
-  return [legend(names.map((name, p) => [name, fills[p]])), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
+  return [legend(names.map((name, p) => [name, fills[p % fills.length]])), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
 }
 
 /** The least of 1, 2 or 5 times a power of ten of which at most `ticks` fit a span. */

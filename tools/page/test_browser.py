@@ -426,6 +426,38 @@ class OtherPages(InBrowser):
         self.browser.find_element(By.LINK_TEXT, "broken.record").click()
         self.assertIn("0.0-0.1", self.browser.find_element(By.ID, "network").text)
 
+    def test_shows_calls_as_what_they_hold(self):
+        podsim(self.folder, "run " + STEPS[0] + " --microbatches 8 --remat full --record calls.record --format json -o calls.json --quiet")
+        podsim(self.folder, "report calls.record -o calls.html")
+        self.open("calls")
+        result = json.loads((self.folder / "calls.json").read_text())
+        self.assertLess({"timeline", "calls", "network"}, set(self.sections()))
+        part = self.browser.find_element(By.ID, "timeline")
+        self.assertIn("a bar per call of a function, of which each was simulated once", part.text)
+        lines = [text.text for text in part.find_elements(By.CSS_SELECTOR, "svg text:not(.faint)")]
+        self.assertEqual(lines, ["calls", "compute", "channel send", "channel receive", "fsdp in calls"])
+        rows = self.table("#timeline details")
+        called = [row for row in rows if row[0] == "calls"]
+        self.assertIn("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)", [row[1] for row in called])
+        legend = [key.text for key in part.find_elements(By.CSS_SELECTOR, ".legend > span")]
+        self.assertEqual({row[2] for row in rows if row[2]} - set(legend), set())
+        self.assertTrue(all(row[2] for row in called))
+        # The first call gathers weights: no core is at work.
+        drawing = part.find_element(By.CSS_SELECTOR, "svg[role=application]")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", drawing)
+        for _ in range(8):  # to the begin
+            drawing.send_keys("+", *[Keys.ARROW_LEFT] * 3)
+        size = drawing.size
+        ActionChains(self.browser).move_to_element_with_offset(drawing, 134 - size["width"] // 2, 34 - size["height"] // 2).perform()
+        self.assertRegex(self.tip(), r"^gather weights of fwd_0__0 \(forward, stage 0, microbatch 0\): 0 s to .*; a call of .*: exposed communication, fsdp [0-9.]+ .s$")
+        functions = {row[0]: row for row in self.table("#calls details")}
+        self.assertLessEqual({row[2] for row in called}, set(functions))
+        crossed = [link for link in self.table("#network details") if link[2] != "0 B"]
+        self.assertGreater(len(crossed), 0)
+        self.assertIn(time_text(result["makespan_s"]), self.browser.find_element(By.ID, "page").text)
+        self.check_contrast("calls")
+        self.check_print("calls")
+
     def test_text_in_data_is_never_a_script(self):
         """Names that would end the element that holds them, quotes, a label of a megabyte, and values of other kinds than podsim writes."""
         hostile = "</script><script>window.ran = true</script><img src=x onerror='window.ran = true'>\"'`${window.ran = true}"
