@@ -263,6 +263,33 @@ TEST(Record, TimesOfPodsimItselfAreLeftOutOfItAndNothingElse) {
   EXPECT_EQ(recorded_result(R"({"wall_s": 1, "a": [{"build_s": 2, "b": 1e-3}, 5, "x"], "mesh": {"wall_s": 4}})"), R"({"a":[{"b":0.001},5,"x"],"mesh":{"wall_s":4}})");
 }
 
+TEST(RunRecord, EveryBitThatFlipsIsSeen) {
+  const Folder folder;
+  std::string bytes = write_record(recorded("run --machine ideal --slice 2 --collective all-gather --axis row --bytes 64 --quiet", folder));
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    char& byte = bytes[bit / 8];
+    const char whole = byte;
+    byte = static_cast<char>(byte ^ (1 << (bit % 8)));
+    const auto damaged = read_record_or_json(bytes, "damaged");
+    byte = whole;
+    ASSERT_FALSE(damaged) << "bit " << bit << " of " << 8 * bytes.size();
+    EXPECT_THAT(to_text(damaged.error()), HasSubstr("damaged"));
+  }
+  ASSERT_TRUE(read_record_or_json(bytes, "whole"));
+  bytes[bytes.size() / 2] ^= 1;
+  for (const std::string& command : {"report " + folder.file("flipped", bytes) + " -o " + folder.file("page.html"), "show timeline " + folder.file("flipped", bytes)}) {
+    const Outcome outcome = podsim(command);
+    EXPECT_EQ(outcome.status, exit_bad_input) << command;
+    EXPECT_THAT(outcome.err, ::testing::ContainsRegex(folder.file("flipped") + ": damaged: expected bytes with the checksum [0-9a-f]{8} behind the header, found [0-9a-f]{8}"));
+  }
+}
+
+TEST(RunRecord, OneWithoutAChecksumIsOfTheFirstVersion) {
+  const auto old = read_record(framed('C', "\x08\x01"), "old.record");
+  ASSERT_FALSE(old);
+  EXPECT_EQ(to_text(old.error()), "old.record: expected a record of format_version 2, found version 1, which has no checksum: the command writes a new one");
+}
+
 /// The mutants that a test tries: PODSIM_RECORD_MUTANTS, or few.
 int mutants_asked() {
   const char* const asked = std::getenv("PODSIM_RECORD_MUTANTS");
@@ -271,7 +298,7 @@ int mutants_asked() {
 
 /// Mutants of a record are refused, or make a page that is data.
 void try_mutants(const Record& record, int mutants) {
-  const std::string payload = write_record(record).substr(binary_magic.size() + 1 + 8);
+  const std::string payload = write_record(record).substr(binary_magic.size() + 1 + 8 + 4);
   int read = 0;
   for (int m = 0; m < mutants; ++m) {
     Rng rng{static_cast<std::uint64_t>(m)};
@@ -284,7 +311,7 @@ void try_mutants(const Record& record, int mutants) {
         mutant[at] = static_cast<char>(rng.below(256));
       if (mutant.empty()) mutant = "x";
     }
-    const auto mutated = read_record_or_json(framed('C', mutant), "mutant");
+    const auto mutated = read_record_or_json(framed('K', mutant, true), "mutant");
     if (!mutated) continue;
     ++read;
     EXPECT_NO_THROW(static_cast<void>(data_in(page_of({*mutated}, {"mutant"})))) << m;

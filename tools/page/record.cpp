@@ -12,7 +12,8 @@ namespace podsim {
 
 namespace {
 
-constexpr FileFormat record_format{"a record", 'C', 1};
+constexpr FileFormat record_format{"a record", 'K', 2, true};
+constexpr char unchecked_tag = 'C';  // of format_version 1
 
 void add_line(proto::Record::DeviceTimeline& message, const RecordedLine& line) {
   auto& written = *message.add_lines();
@@ -168,6 +169,8 @@ std::string write_record(const Record& record) {
 }
 
 Expected<Record> read_record(std::string_view bytes, const std::string& name) {
+  if (bytes.starts_with(std::string{binary_magic} + unchecked_tag))
+    return Diagnostic{{name, 0, 0}, fmt::format("expected a record of format_version {}, found version 1, which has no checksum: the command writes a new one", record_format.version)};
   proto::Record message;
   MessageFile file{record_format, name, message};
   if (!file.parse(bytes)) return file.error();

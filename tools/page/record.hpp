@@ -79,7 +79,7 @@ inline constexpr SizeLimit record_limit{Bytes{200'000'000}};
 /// Bytes that read_record() reads back as an equal record.
 std::string write_record(const Record& record);
 
-/// Errors, all at once: bytes that are no record or a truncated one, a newer version, a result that is none, bars that go back in time or name no
+/// Errors, all at once: bytes that are no record, a truncated or a damaged one, a newer version or the first, which had no checksum; a result that is none, bars that go back in time or name no
 /// task or call, links without ends.
 Expected<Record> read_record(std::string_view bytes, const std::string& file);
 

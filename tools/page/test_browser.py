@@ -29,6 +29,10 @@ SECTIONS = ["split", "sensitivities", "timeline", "memory", "operations", "axes"
 SWEEP = """format_version: 1
 sweep { machine: "tpu_v4" slice: ["2x2", "2x4"] gemm: "m=4096,n=4096,k=4096" algorithm: ["collective", "wang", "meshslice"] slice_count: [1, 2] }
 """
+# Points of which the last needs more memory than a chip has.
+LARGE_SWEEP = """format_version: 1
+sweep { machine: "tpu_v4" slice: "2x2" gemm: ["m=4096,n=4096,k=4096", "m=8192,n=8192,k=8192", "m=131072,n=131072,k=131072"] algorithm: ["collective", "wang"] }
+"""
 # A page of each kind but the run: what is recorded, and its sections.
 OTHERS = {
     "compare": ("compare --machine tpu_v4 --slice 4x4 --gemm m=8192,n=8192,k=8192 --algorithms collective,meshslice,wang --slice-count 2,4", ["variants", "time_and_memory"]),
@@ -347,6 +351,23 @@ class OtherPages(InBrowser):
             self.assertIn(plan.get("why", ""), text)
         self.assertEqual(len(self.table("#pareto details")), len(result["plans"]) + len(result["pareto"]))
 
+    def test_counts_of_a_search_are_the_commands(self):
+        said = {
+            "tune": (r"(?P<candidates>\d+) options of products on \d+ meshes; (?P<simulated>\d+) parts simulated in .*; (?P<pruned>\d+) options ruled out by their bounds",
+                     {"options of products considered": "candidates", "ruled out by their bounds": "pruned", "parts simulated": "simulated"}),
+            "training": (r"(?P<candidates>\d+) candidates on \d+ meshes; (?P<simulated>\d+) steps simulated, (?P<over_memory>\d+) over memory; (?P<layers_simulated>\d+) layers",
+                         {"candidates considered": "candidates", "never simulated": "pruned", "steps simulated": "simulated", "over memory": "over_memory",
+                          "layers simulated for bounds": "layers_simulated"}),
+        }
+        for name, (words, keys) in said.items():
+            self.open(name)
+            shown = dict(reversed(figure.text.split("\n")) for figure in self.browser.find_elements(By.CSS_SELECTOR, "#record .figure"))
+            result, printed = self.result_of(name), re.search(words, podsim(self.folder, OTHERS[name][0] + " --quiet"))
+            for label, key in keys.items():
+                self.assertEqual(int(shown[label]), result[key], label)
+                if key in printed.groupdict():
+                    self.assertEqual(int(shown[label]), int(printed[key]), label)
+
     def test_points_of_a_validation(self):
         self.open("validate")
         dataset = self.result_of("validate")["datasets"][0]
@@ -364,6 +385,19 @@ class OtherPages(InBrowser):
         self.drawn()
         self.assertIn("peak_memory_bytes", self.browser.find_element(By.CSS_SELECTOR, "#points svg[role=application]").text)
         self.assertEqual(len(self.table("#all details")), 8)
+
+    def test_marks_points_of_a_sweep_that_do_not_fit(self):
+        (self.folder / "large.textproto").write_text(LARGE_SWEEP)
+        podsim(self.folder, "sweep large.textproto --store large.sqlite --record large.record --quiet")
+        podsim(self.folder, "report large.record -o large.html")
+        self.open("large")
+        rows = json.loads(podsim(self.folder, "sweep --store large.sqlite --export json"))["rows"]
+        over = [bool(row["over_hbm"]) for row in rows]
+        self.assertEqual(set(over), {False, True})
+        self.assertEqual([any(cell.endswith("B*") for cell in row) for row in self.table("#all details")], over)
+        self.assertIn("(does not fit in memory)", self.browser.find_element(By.ID, "points").text)
+        self.assertRegex(self.browser.find_element(By.CSS_SELECTOR, "#record .warning").text, f"^{sum(over)} of them need more memory than the device has")
+        self.check_contrast("large")
 
     def test_networks_of_every_form(self):
         for name, (_, chips, switches, drawings) in NETWORKS.items():
@@ -402,7 +436,17 @@ class OtherPages(InBrowser):
             self.assertTrue(name.startswith(f"{row['algorithm']}, {row['microbatches']} microbatches, remat {row['remat']}"), name)
         self.assertEqual([any(cell.endswith("B*") for cell in row) for row in self.table("#variants details")], over)
         self.assertEqual(len(set(map(tuple, self.table("#variants details")))), len(result))
-        self.assertIn("(does not fit)", self.browser.find_element(By.ID, "time_and_memory").text)
+        part = self.browser.find_element(By.ID, "time_and_memory")
+        self.assertIn("(does not fit)", part.text)
+        self.assertEqual({row["hbm_bytes"] for row in result}, {32_000_000_000})
+        self.assertIn("a device has 32 GB", part.text)
+        line = float(part.find_element(By.CSS_SELECTOR, "svg[role=application] line.capacity").get_attribute("x1"))
+        drawing = part.find_element(By.CSS_SELECTOR, "svg[role=application]")
+        drawing.send_keys(Keys.HOME)
+        for _ in range(len(result)):  # every mark is on its side of the line
+            ring = float(re.match(r"M([0-9.]+) ", drawing.find_element(By.CSS_SELECTOR, ".found").get_attribute("d"))[1]) + 7
+            self.assertEqual(ring > line, "B*" in self.tip(), self.tip())
+            drawing.send_keys(Keys.ARROW_RIGHT)
         self.check_contrast("steps")
 
     def test_says_when_a_run_does_not_fit(self):
@@ -440,7 +484,11 @@ class OtherPages(InBrowser):
         called = [row for row in rows if row[0] == "calls"]
         self.assertIn("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)", [row[1] for row in called])
         legend = [key.text for key in part.find_elements(By.CSS_SELECTOR, ".legend > span")]
-        self.assertEqual({row[2] for row in rows if row[2]} - set(legend), set())
+        self.assertEqual(len(set(legend)), 15)
+        self.assertRegex(legend[-1], "^[0-9]+ other operations, tasks of no operation$")
+        self.assertEqual(int(legend[-1].split()[0]), len({row[2] for row in rows if row[2]} - set(legend)))
+        colours = [key.value_of_css_property("background-color") for key in part.find_elements(By.CSS_SELECTOR, ".legend .key")]
+        self.assertEqual(len(set(colours)), 15, "no two operations of one colour")
         self.assertTrue(all(row[2] for row in called))
         # The first call gathers weights: no core is at work.
         drawing = part.find_element(By.CSS_SELECTOR, "svg[role=application]")

@@ -1,5 +1,7 @@
 // The timeline of a device: lines of bars, of which only what can be seen is drawn.
-const rowHeight = 22, axisHeight = 24, most = 40;  // most: entries of the legend
+const rowHeight = 22, axisHeight = 24;
+/** Colours of operations, of which no two are the same; others are grey. */
+const operationFills = [...fills.slice(0, 7), ...fills.slice(0, 7).map((fill) => `color-mix(in srgb, ${fill} 45%, var(--paper))`)];
 
 /** The bars of a line with their times in picoseconds from the start of the run. */
 function unpacked({name, task, gap, length, call}) {
@@ -62,15 +64,18 @@ class Timeline {
   /** The call that a bar is or is in; undefined: none. */
   callOf(line, i) { return line.call?.[i] > 0 ? this.record.calls[line.call[i] - 1] : undefined; }
   operationOf(line, i) { return line.call?.[i] > 0 ? this.ofCall[line.call[i] - 1] : this.ofTask[line.task[i]]; }
-  fill(operation) { return operation < 0 ? fills[7] : fills[operation % 7]; }
+  fill(operation) { return this.looks.get(operation) ?? fills[7]; }
 
   show(index) {
     this.lines = this.record.timelines[index].lines.map(unpacked);
     this.listing.replaceChildren(make("summary", {}, "as a table"));
     this.listing.open = false;
-    const found = new Set(this.lines.flatMap((line) => Array.from(line.task, (_, i) => this.operationOf(line, i)))), named = [...found].filter((o) => o >= 0).sort((a, b) => a - b);
-    this.keys.replaceChildren(legend([...named.slice(0, most).map((o) => [this.operations[o], this.fill(o)]), ...(named.length > most ? [[`${named.length - most} further`, "none"]] : []),
-      ...(found.has(-1) ? [["of no operation of the table", this.fill(-1)]] : [])]));
+    const times = new Map();
+    for (const line of this.lines) line.task.forEach((_, i) => times.set(this.operationOf(line, i), (times.get(this.operationOf(line, i)) ?? 0) + line.end[i] - line.begin[i]));
+    const named = [...times.keys()].filter((o) => o >= 0).sort((a, b) => times.get(b) - times.get(a)), shown = named.slice(0, operationFills.length);
+    this.looks = new Map(shown.map((o, i) => [o, operationFills[i]]));
+    const others = [...(named.length > shown.length ? [`${named.length - shown.length} other operations`] : []), ...(times.has(-1) ? ["tasks of no operation"] : [])].join(", ");
+    this.keys.replaceChildren(legend([...shown.map((o) => [this.operations[o], this.fill(o)]), ...(others === "" ? [] : [[others, fills[7]]])]));
     this.draw();
   }
 
