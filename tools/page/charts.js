@@ -29,7 +29,7 @@ function barRows(entries, fill = fills[0]) {
   const span = most - least || 1;
   const rows = entries.map(({name, value, note, badge}) => make("tr", {},
     make("th", {scope: "row"}, name, badge ?? null),
-    make("td", {style: "width:60%"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"},
+    make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"},
       make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}),
       isNumber(value) ? make("rect", {x: (1000 * (Math.min(value, 0) - least)) / span, y: 2, width: Math.max((1000 * Math.abs(value)) / span, 1), height: 12, fill}) : null)),
     make("td", {class: "number"}, note)));
@@ -47,7 +47,7 @@ function stackedRows(entries, names) {
       return bar;
     });
     return make("tr", {}, make("th", {scope: "row"}, name, badge),
-      make("td", {style: "width:50%"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"}, make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}), bars)),
+      make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"}, make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}), bars)),
       make("td", {class: "number"}, note));
   });
   return [legend(names.map((name, p) => [name, fills[p % fills.length]])), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];

@@ -57,7 +57,8 @@ class Scatter {
     for (const [value, text] of x.ticks) {
       parts.push(make("line", {class: "rule", x1: atX(value), x2: atX(value), y1: top, y2: height - bottom}));
       if (atX(value) - last < 64) continue;
-      parts.push(make("text", {class: "faint", x: last = atX(value), y: height - bottom + 15, "text-anchor": "middle"}, text));
+      last = atX(value);
+      parts.push(make("text", {class: "faint", x: Math.min(last, width - text.length * 3.6), y: height - bottom + 15, "text-anchor": "middle"}, text));
     }
     for (const [value, text] of y.ticks)
       parts.push(make("line", {class: "rule", x1: left, x2: width - right, y1: atY(value), y2: atY(value)}), make("text", {class: "faint", x: left - 6, y: atY(value) + 4, "text-anchor": "end"}, text));
@@ -92,7 +93,7 @@ class Scatter {
 function markLegend(series, lines, limits) {
   const named = lines.filter(({name}) => name).map(({name, dash}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
     make("line", {x1: -6, x2: 6, y1: 0, y2: 0, stroke: "var(--faint)", "stroke-width": 1.5, "stroke-dasharray": dash})), name));
-  named.push(...limits.map(({name}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"}, make("line", {class: "capacity", x1: 0, x2: 0, y1: -6, y2: 6})), name)));
+  named.push(...limits.map(({name}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"}, make("line", {class: "capacity", x1: -6, x2: 6, y1: 0, y2: 0})), name)));
   return make("div", {class: "legend"}, named, series.map(({name, hollow, look}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
     make("path", {d: shapeOf(look ?? s)(0, 0, 4), fill: hollow ? "none" : fillOf(look ?? s), stroke: hollow ? fillOf(look ?? s) : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
 }

@@ -39,7 +39,7 @@ const mfuText = ({mfu}) => mfu === null || mfu === undefined ? "" : percentText(
 function table(headings, rows, numbersFrom = 1) {
   const kind = (column) => ({class: column >= numbersFrom ? "number" : undefined});
   const head = make("tr", {}, headings.map((heading, c) => make("th", {scope: "col", ...kind(c)}, heading)));
-  return make("div", {class: "wide"}, make("table", {}, make("thead", {}, head), make("tbody", {}, rows.map((row) =>
+  return make("div", {class: "wide"}, make("table", {class: headings.length > 14 ? "crowded" : headings.length > 8 ? "dense" : undefined}, make("thead", {}, head), make("tbody", {}, rows.map((row) =>
     make("tr", {}, row.map((cell, c) => make("td", kind(c), cell instanceof Node ? cell : String(cell ?? ""))))))));
 }
 

@@ -1,7 +1,7 @@
 // The timeline of a device: lines of bars, of which only what can be seen is drawn.
 const rowHeight = 22, axisHeight = 24;
 /** Colours of operations, of which no two are the same; others are grey. */
-const operationFills = [...fills.slice(0, 7), ...fills.slice(0, 7).map((fill) => `color-mix(in srgb, ${fill} 45%, var(--paper))`)];
+const operationFills = ["", "45%, var(--paper)", "55%, var(--ink)"].flatMap((mixed) => fills.slice(0, 7).map((fill) => mixed === "" ? fill : `color-mix(in srgb, ${fill} ${mixed})`));
 
 /** The bars of a line with their times in picoseconds from the start of the run. */
 function unpacked({name, task, gap, length, call}) {
@@ -70,11 +70,15 @@ class Timeline {
     this.lines = this.record.timelines[index].lines.map(unpacked);
     this.listing.replaceChildren(make("summary", {}, "as a table"));
     this.listing.open = false;
-    const times = new Map();
-    for (const line of this.lines) line.task.forEach((_, i) => times.set(this.operationOf(line, i), (times.get(this.operationOf(line, i)) ?? 0) + line.end[i] - line.begin[i]));
+    const times = new Map();  // the longest on one line
+    for (const line of this.lines) {
+      const onLine = new Map();
+      line.task.forEach((_, i) => onLine.set(this.operationOf(line, i), (onLine.get(this.operationOf(line, i)) ?? 0) + line.end[i] - line.begin[i]));
+      for (const [operation, time] of onLine) times.set(operation, Math.max(times.get(operation) ?? 0, time));
+    }
     const named = [...times.keys()].filter((o) => o >= 0).sort((a, b) => times.get(b) - times.get(a)), shown = named.slice(0, operationFills.length);
     this.looks = new Map(shown.map((o, i) => [o, operationFills[i]]));
-    const others = [...(named.length > shown.length ? [`${named.length - shown.length} other operations`] : []), ...(times.has(-1) ? ["tasks of no operation"] : [])].join(", ");
+    const others = [...(named.length > shown.length ? [`${named.length - shown.length} other operation${named.length - shown.length === 1 ? "" : "s"}`] : []), ...(times.has(-1) ? ["tasks of no operation"] : [])].join(", ");
     this.keys.replaceChildren(legend([...shown.map((o) => [this.operations[o], this.fill(o)]), ...(others === "" ? [] : [[others, fills[7]]])]));
     this.draw();
   }
@@ -147,6 +151,7 @@ class Timeline {
       const paths = new Map();
       const put = (fill, from, to) => paths.set(fill, `${paths.get(fill) ?? ""}M${from.toFixed(2)} ${y + 2}H${to.toFixed(2)}V${y + rowHeight - 3}H${from.toFixed(2)}z`);
       const searched = this.search.value !== "";
+      const drawn = ({fill, from, to}) => put(fill, from, to - from > 3 ? to - 0.7 : to);  // apart from the next where there is room
       // Bars that are narrower than a pixel join the bar of their colour beside them.
       let run = null;
       for (let i = firstAfter(line.end, this.from); i < line.task.length && line.begin[i] < this.to; ++i) {
@@ -157,11 +162,11 @@ class Timeline {
           run.to = to;
           continue;
         }
-        if (run !== null) put(run.fill, run.from, run.to);
+        if (run !== null) drawn(run);
         run = {fill, from, to};
       }
-      if (run !== null) put(run.fill, run.from, run.to);
-      for (const [fill, d] of paths) parts.push(fill === "found" ? make("path", {class: "found", d}) : make("path", {d, fill, stroke: "var(--paper)", "stroke-width": 0.5}));
+      if (run !== null) drawn(run);
+      for (const [fill, d] of paths) parts.push(fill === "found" ? make("path", {class: "found", d}) : make("path", {d, fill}));
     });
     this.found.textContent = this.search.value === "" ? "" : `${matching} in view`;
     this.drawing.setAttribute("height", height);
