@@ -259,7 +259,8 @@ bool MessageFile::parse_binary(std::string_view bytes) {
     return fail(fmt::format("expected less than 2 GiB, found {} bytes", length));
   if (format_.checked) {
     const std::uint64_t expected = little_endian(bytes.substr(checksum_at, checksum_bytes)), found = checksum_of(payload);
-    if (found != expected) return fail(fmt::format("damaged: expected bytes with the checksum {:08x} behind the header, found {:08x}", expected, found));
+    if (found != expected)
+      return fail(fmt::format("damaged: expected bytes with the checksum {:08x} behind the header, found {:08x}", expected, found));
   }
 
   const pb::LogSilencer quiet;  // generated code prints its opinion of strings that are not UTF-8; check() reports them

@@ -85,7 +85,8 @@ std::string to_textproto(const google::protobuf::Message& message);
 /// Binary: Protobuf's wire format in a frame.
 std::string to_binary(const google::protobuf::Message& message, const FileFormat& format);
 
-/// Magic bytes, tag, length of the payload, of a checked format its CRC-32, payload. Truncation and trailing bytes are detected; of a checked format every damage.
+/// Magic bytes, tag, length of the payload, of a checked format its CRC-32, payload. Truncation and trailing bytes are detected; of a checked format
+/// every damage.
 std::string framed(char tag, std::string_view payload, bool checked = false);
 /// CRC-32 as zlib computes it.
 std::uint32_t checksum_of(std::string_view bytes);

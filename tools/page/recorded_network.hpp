@@ -8,9 +8,8 @@
 
 namespace podsim {
 
-/// Every chip, switch and link. Of a folded run what is known is of classes, and of a call what it sends along an axis, so the routes are looked up again: those
-/// of the program and, once for each program that calls it, of each function.
-/// Errors: cancelled work.
+/// Every chip, switch and link. Of a folded run what is known is of classes, and of a call what it sends along an axis, so the routes are looked up
+/// again: those of the program and, once for each program that calls it, of each function. Errors: cancelled work.
 Expected<RecordedNetwork> network_of(const Run& run, Cancellation stop);
 
 }  // namespace podsim

@@ -34,7 +34,8 @@ class TimelineReader {
     if (classes.empty()) return;
     if (const std::size_t bars = bars_in_calls(classes.front().device); bars > most_bars) {
       within_calls_ = false;
-      record_.missing.push_back(fmt::format("what devices do within calls: {} stretches, and at most {} are drawn; the parts of each call's time are here", bars, most_bars));
+      record_.missing.push_back(fmt::format(
+          "what devices do within calls: {} stretches, and at most {} are drawn; the parts of each call's time are here", bars, most_bars));
     }
     std::size_t bars = 0;
     for (const DeviceMetrics& metrics : classes) {
@@ -45,7 +46,8 @@ class TimelineReader {
       record_.timelines.push_back(std::move(timeline));
     }
     if (record_.timelines.size() < classes.size())
-      record_.missing.push_back(fmt::format("the timelines of {} of {} classes of devices", classes.size() - record_.timelines.size(), classes.size()));
+      record_.missing.push_back(
+          fmt::format("the timelines of {} of {} classes of devices", classes.size() - record_.timelines.size(), classes.size()));
   }
 
  private:
@@ -55,11 +57,14 @@ class TimelineReader {
     std::size_t bars = 0;
     const std::uint32_t program = program_of(device);
     for (std::size_t t = 0; run_.model.calls != nullptr && t < run_.model.costs[program].size(); ++t)
-      if (const PlayedCall* const call = run_.model.call(program, t)) bars += call->times.core.size() + call->times.dma.size() + call->times.flights.size();
+      if (const PlayedCall* const call = run_.model.call(program, t))
+        bars += call->times.core.size() + call->times.dma.size() + call->times.flights.size();
     return bars;
   }
 
-  [[nodiscard]] std::string axis_name(int axis) const { return axis < 0 ? "sends" : run_.model.schedule->mesh.axes()[static_cast<std::size_t>(axis)].name; }
+  [[nodiscard]] std::string axis_name(int axis) const {
+    return axis < 0 ? "sends" : run_.model.schedule->mesh.axes()[static_cast<std::size_t>(axis)].name;
+  }
 
   /// The number by which bars refer to what a task calls.
   std::uint32_t number_of(const PlayedCall& call, const Call& op) {
@@ -106,7 +111,8 @@ class TimelineReader {
       add(dma.bars, call->times.dma, bar);
       std::map<int, std::vector<Interval>> of_axis;
       for (const OperationFlight& flight : call->times.flights)  // as AxisMetrics counts them
-        if (flight.kind != OperationFlight::Kind::launch) of_axis[flight.kind == OperationFlight::Kind::exchange ? -1 : flight.axis].push_back(flight.when);
+        if (flight.kind != OperationFlight::Kind::launch)
+          of_axis[flight.kind == OperationFlight::Kind::exchange ? -1 : flight.axis].push_back(flight.when);
       for (auto& [axis, intervals] : of_axis) {
         RecordedLine& flying = flights.try_emplace(axis, RecordedLine{axis_name(axis) + " in calls", {}}).first->second;
         add(flying.bars, merged(std::move(intervals)), bar);
@@ -121,8 +127,7 @@ class TimelineReader {
 
   /// Stretches of a call, from its start.
   static void add(std::vector<RecordedBar>& bars, const std::vector<Interval>& stretches, const RecordedBar& call) {
-    for (const Interval& stretch : stretches)
-      bars.push_back({call.begin + stretch.begin, call.begin + stretch.end, call.task, call.call});
+    for (const Interval& stretch : stretches) bars.push_back({call.begin + stretch.begin, call.begin + stretch.end, call.task, call.call});
   }
 
   const Run& run_;
