@@ -59,6 +59,12 @@ function niceStep(span, ticks) {
   return [1, 2, 5, 10].map((f) => f * step).find((s) => span / s <= ticks);
 }
 
+/** The text of a time in picoseconds on an axis, within a drawing's width. */
+function timeLabel(x, y, time, width) {
+  const text = timeText(time / 1e12);
+  return make("text", {class: "faint", x: Math.min(x, width - text.length * 7.2), y}, text);
+}
+
 /** Says a text beside a point of the window, an event or {clientX, clientY}; without a text nothing is said. */
 function tell(text, at) {
   const tip = document.getElementById("tip");

@@ -86,6 +86,11 @@ for (const svg of document.querySelectorAll("svg")) {
   if (area.width === 0) continue;
   if (area.right > right + 1 || area.left < -1) bad.push(`${svg.getAttribute("aria-label")}: ${area.left} to ${area.right} of ${right}`);
   if (area.height > arguments[0]) bad.push(`${svg.getAttribute("aria-label")} is ${area.height} high`);
+  const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 0 0").split(" ").map(Number);
+  for (const text of svg.getAttribute("role") === "application" ? svg.querySelectorAll("text") : []) {
+    const box = text.getBBox(), turned = text.hasAttribute("transform");
+    if (!turned && (box.x < -1 || box.x + box.width > width + 1 || box.y < -4 || box.y + box.height > height + 4)) bad.push(`${svg.getAttribute("aria-label")} cuts "${text.textContent}"`);
+  }
   if (getComputedStyle(svg).breakInside !== "avoid") bad.push(`${svg.getAttribute("aria-label")} may be broken`);
 }
 for (const part of document.querySelectorAll(".wide")) if (getComputedStyle(part).overflowX !== "visible") bad.push("a table is cut");

@@ -143,7 +143,7 @@ class Timeline {
     const step = niceStep(this.to - this.from, Math.max(Math.floor((width - this.left()) / 110), 1));
     const parts = [];
     for (let tick = Math.ceil(this.from / step) * step; tick <= this.to; tick += step)
-      parts.push(make("line", {class: "rule", x1: this.x(tick), x2: this.x(tick), y1: 14, y2: height}), make("text", {class: "faint", x: this.x(tick) + 3, y: 11}, timeText(tick / 1e12)));
+      parts.push(make("line", {class: "rule", x1: this.x(tick), x2: this.x(tick), y1: 14, y2: height}), timeLabel(this.x(tick) + 3, 11, tick, width));
     let matching = 0;
     this.lines.forEach((line, l) => {
       const y = axisHeight + l * rowHeight;
