@@ -323,6 +323,10 @@ void try_mutants(const Record& record, int mutants) {
 TEST(RunRecord, MutantsAreRefusedOrMakeAPage) {
   const Folder folder;
   try_mutants(recorded("run --machine ideal --slice 2 --collective all-gather --axis row --bytes 64 --quiet", folder), mutants_asked());
+  Record calls = recorded(with_calls[2], folder);
+  ASSERT_FALSE(calls.calls.empty());
+  calls.machine.clear(), calls.network.reset(), calls.command = "podsim", calls.result = R"({"makespan_s":5e-5,"operations":[]})";
+  try_mutants(calls, mutants_asked() / 5);
 }
 
 TEST(Record, MutantsOfOtherVerbsAreRefusedOrMakeAPage) {

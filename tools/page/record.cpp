@@ -192,9 +192,12 @@ Expected<Record> read_record(std::string_view bytes, const std::string& name) {
     record.timelines.push_back(std::move(read));
   }
   record.memory_kinds = {message.memory_kinds().begin(), message.memory_kinds().end()};
-  for (const auto& call : message.calls()) {
-    record.calls.push_back({call.name(), {}});
-    for (const auto& part : call.parts()) record.calls.back().parts.push_back({part.name(), Picoseconds{part.time_ps()}});
+  for (int c = 0; c < message.calls_size() && file.ok(); ++c) {
+    record.calls.push_back({message.calls(c).name(), {}});
+    for (const auto& part : message.calls(c).parts()) {
+      if (part.time_ps() < 0) file.problem(root.at("calls", c), fmt::format("expected times that are not negative, found {} ps", part.time_ps()));
+      record.calls.back().parts.push_back({part.name(), Picoseconds{part.time_ps()}});
+    }
   }
   if (message.has_network()) record.network = read_network(message.network(), root.at("network"), file);
   if (!file.ok()) return file.error();
