@@ -118,6 +118,12 @@ StepSplit split_step(const Model& model, const Timeline& timeline, DeviceId devi
   return split_of_node(model, timeline, model.node_of[device.index()], ends_of_programs(model, timeline));
 }
 
+StepSplit split_call(const PlayedCall& call) {
+  StepSplit split{call.times.parts, exposed_by_axis(call.times), {}, {}};
+  split.waiting = call.length - total(split);
+  return split;
+}
+
 std::vector<ProgramMetrics> measure_programs(const Model& model, const Timeline& timeline) {
   const std::size_t programs = model.schedule->programs.size();
   std::vector<ProgramMetrics> result(programs);

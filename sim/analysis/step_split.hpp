@@ -37,6 +37,9 @@ Picoseconds total(const StepSplit& split);
 ///           the model)
 StepSplit split_step(const Model& model, const Timeline& timeline, DeviceId device);
 
+/// Of a device in a call; the parts sum to its length, and there is no bubble.
+StepSplit split_call(const PlayedCall& call);
+
 /// Figures of a program of a schedule, such as a rank of a pipeline.
 struct ProgramMetrics {
   DeviceId busiest;   // of the program's devices, the one whose core is busy longest; ties: lowest

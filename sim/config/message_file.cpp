@@ -25,8 +25,13 @@ namespace pb = google::protobuf;
 constexpr std::size_t most_problems = 20;
 constexpr int deepest_message = 32;  // our messages nest 8 deep
 
-constexpr std::size_t length_bytes = 8;
-constexpr std::size_t header_bytes = binary_magic.size() + 1 + length_bytes;
+constexpr std::size_t length_bytes = 8, checksum_bytes = 4, length_at = binary_magic.size() + 1, checksum_at = length_at + length_bytes;
+
+std::uint64_t little_endian(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) number |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  return number;
+}
 
 // ---- Bytes ----------------------------------------------------------------------------------------------------------------------------
 
@@ -243,16 +248,20 @@ bool MessageFile::parse_binary(std::string_view bytes) {
   if (!bytes.starts_with(binary_magic) && !binary_magic.starts_with(bytes))
     return fail(fmt::format("expected {}, found an unknown binary file", format_.noun));
   if (format_.tag == 0) return fail(fmt::format("expected {} as textproto, found a binary file", format_.noun));
+  const std::size_t header_bytes = checksum_at + (format_.checked ? checksum_bytes : 0);
   if (bytes.size() < header_bytes) return fail(fmt::format("cut short: expected a header of {} bytes, found {}", header_bytes, bytes.size()));
   if (bytes[binary_magic.size()] != format_.tag) return fail(fmt::format("expected {}, found a binary file of another kind", format_.noun));
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_bytes; ++i)
-    length |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[binary_magic.size() + 1 + i])) << (8 * i);
+  const std::uint64_t length = little_endian(bytes.substr(length_at, length_bytes));
   const std::string_view payload = bytes.substr(header_bytes);
   if (payload.size() < length) return fail(fmt::format("cut short: expected {} bytes behind the header, found {}", length, payload.size()));
   if (payload.size() > length) return fail(fmt::format("expected {} bytes behind the header, found {}", length, payload.size()));
   if (payload.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     return fail(fmt::format("expected less than 2 GiB, found {} bytes", length));
+  if (format_.checked) {
+    const std::uint64_t expected = little_endian(bytes.substr(checksum_at, checksum_bytes)), found = checksum_of(payload);
+    if (found != expected)
+      return fail(fmt::format("damaged: expected bytes with the checksum {:08x} behind the header, found {:08x}", expected, found));
+  }
 
   const pb::LogSilencer quiet;  // generated code prints its opinion of strings that are not UTF-8; check() reports them
   pb::io::CodedInputStream input(reinterpret_cast<const std::uint8_t*>(payload.data()), static_cast<int>(payload.size()));

@@ -1,6 +1,7 @@
 // Protobuf messages as files: shared by the readers and writers of machines, schedules and results. Internal to sim/config.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct FileFormat {
   std::string_view noun;  // "a schedule"
   char tag = 0;           // distinguishes kinds of binary files; 0: text only
   int version = 1;        // the newest that this program reads, and the one that it writes
+  bool checked = false;   // binary files have a checksum of their payload
 };
 
 /// Binary files begin with these bytes and the tag of their kind. The first byte cannot begin UTF-8 text.
@@ -83,8 +85,11 @@ std::string to_textproto(const google::protobuf::Message& message);
 /// Binary: Protobuf's wire format in a frame.
 std::string to_binary(const google::protobuf::Message& message, const FileFormat& format);
 
-/// Magic bytes, tag, length of the payload, payload. Truncation and trailing bytes are detected.
-std::string framed(char tag, std::string_view payload);
+/// Magic bytes, tag, length of the payload, of a checked format its CRC-32, payload. Truncation and trailing bytes are detected; of a checked format
+/// every damage.
+std::string framed(char tag, std::string_view payload, bool checked = false);
+/// CRC-32 as zlib computes it.
+std::uint32_t checksum_of(std::string_view bytes);
 
 std::string encode(const google::protobuf::Message& message, const FileFormat& format, Encoding encoding);
 

@@ -7,6 +7,7 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
+#include <zlib.h>
 
 #include "sim/config/message_file.hpp"
 
@@ -118,12 +119,20 @@ std::string to_binary(const pb::Message& message, const FileFormat& format) {
     const pb::LogSilencer quiet;  // strings that are not UTF-8 are the reader's to refuse
     payload = message.SerializePartialAsString();
   }
-  return framed(format.tag, payload);
+  return framed(format.tag, payload, format.checked);
 }
 
-std::string framed(char tag, std::string_view payload) {
+std::uint32_t checksum_of(std::string_view bytes) {
+  return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+std::string framed(char tag, std::string_view payload, bool checked) {
   std::string bytes = std::string(binary_magic) + tag;
-  for (int i = 0; i < 8; ++i) bytes += static_cast<char>((static_cast<std::uint64_t>(payload.size()) >> (8 * i)) & 0xff);
+  const auto put = [&](std::uint64_t number, int size) {
+    for (int i = 0; i < size; ++i) bytes += static_cast<char>((number >> (8 * i)) & 0xff);
+  };
+  put(payload.size(), 8);
+  if (checked) put(checksum_of(payload), 4);
   return bytes.append(payload);
 }
 

@@ -19,7 +19,9 @@ Status write_record(Sink& sink, const Run& run, Details details, const Options& 
   if (details.devices.empty()) details.devices = measure_devices(run.model, run.timeline);
   std::vector<std::string> missing;
   if (run.model.calls != nullptr)
-    missing.emplace_back("links, and the timelines within calls: functions were played once; --calls inline plays every task");
+    missing.emplace_back(
+        "the critical path, what each machine value would change, and the list of links and memories by utilisation: functions were played once; "
+        "--calls inline plays every task");
   else if (details.links.empty())
     details.links = measure_links(run.model, run.timeline);
   if (!details.explanation && run.model.calls == nullptr) {

@@ -19,6 +19,7 @@ using test::bytes_of_file;
 using test::Folder;
 using test::Outcome;
 using test::podsim;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::ordered_json;
@@ -120,6 +121,83 @@ TEST(RunRecord, EveryLinkHasItsTraffic) {
   }
 }
 
+Picoseconds sum_of(const RecordedTimeline& timeline, const std::string& name) {
+  Picoseconds sum;
+  for (const RecordedLine& line : timeline.lines)
+    if (line.name == name)
+      for (const RecordedBar& bar : line.bars) sum += bar.end - bar.begin;
+  return sum;
+}
+
+// Runs whose functions are played once: a pipeline, a step without stages, and the loop of a compiled module.
+const std::string pipeline =
+    "run --machine tpu_v4 --slice 4x4 --mesh stage=4,fsdp=4 --training llama3-8b --batch 32 --pad --microbatches 8 --remat full --force --quiet ";
+const std::vector<std::string> with_calls{
+    pipeline,
+    "run --machine tpu_v5p --slice 2x2x1 --mesh fsdp=4 --training llama3-8b --batch 4 --remat full --pad --force --quiet ",
+    "run --machine tpu_v5p --slice 2x2x2 --hlo " PODSIM_SOURCE_DIR "/workloads/hlo/testdata/tpu_layers.hlo --quiet ",
+};
+
+TEST(RunRecord, CallsAreOfAKindOfTheirOwnAndWhatTheyHoldIsTheFiguresOfTheRun) {
+  const Folder folder;
+  for (const std::string& line : with_calls) {
+    const Record record = recorded(line, folder);
+    const Json result = Json::parse(record.result);
+    std::int64_t calls = 0;
+    for (const RecordedTimeline& timeline : record.timelines) {
+      const auto own = std::find_if(result["per_device"].begin(), result["per_device"].end(), [&](const Json& device) { return device["device"] == timeline.device; });
+      ASSERT_NE(own, result["per_device"].end());
+      EXPECT_NEAR(static_cast<double>(sum_of(timeline, "compute").count()), (*own)["compute_s"].get<double>() * 1e12, 0.5) << timeline.name;
+      ASSERT_EQ(timeline.lines.front().name, "calls");
+      for (const RecordedBar& bar : timeline.lines.front().bars) {
+        ++calls;
+        ASSERT_GT(bar.call, 0U);
+        Picoseconds parts;
+        for (const auto& [name, time] : record.calls.at(bar.call - 1).parts) parts += time;
+        EXPECT_EQ(parts, bar.end - bar.begin) << record.tasks[bar.task];
+      }
+    }
+    EXPECT_EQ(calls, result["calls"]["played"].get<std::int64_t>()) << "every call of every program";
+    for (const std::string& name : record.missing) EXPECT_THAT(name, Not(HasSubstr("calls hold")));
+  }
+}
+
+TEST(RunRecord, CallsAreNamedByPassStageAndMicrobatch) {
+  const Folder folder;
+  const Record record = recorded(pipeline, folder);
+  EXPECT_THAT(record.tasks, Contains("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)"));
+  EXPECT_THAT(record.tasks, Contains("bwd_2__7 layer 21 (backward, stage 2, microbatch 7)"));
+  EXPECT_THAT(record.tasks, Contains("update layer 1 (optimiser)"));
+}
+
+TEST(RunRecord, WhatIsInFlightInCallsIsThatOfTheAxis) {
+  const Folder folder;
+  for (const auto& [line, axis] : {std::pair{with_calls[1], "fsdp"}, {with_calls[2], "row"}}) {  // all that moves along it is in calls
+    const Record record = recorded(line, folder);
+    const Json found = Json::parse(record.result)["axes"][0];
+    EXPECT_EQ(found["axis"], axis);
+    EXPECT_NEAR(static_cast<double>(sum_of(record.timelines.front(), std::string{axis} + " in calls").count()), found["in_flight_s"].get<double>() * 1e12, 0.5);
+  }
+}
+
+TEST(RunRecord, LinksOfCallsCarryWhatTheyDoWrittenOut) {
+  const Folder folder;
+  const std::string small = "run --machine tpu_v4 --slice 2x4 --mesh stage=2,fsdp=4 --training llama3-8b --batch 8 --pad --microbatches 2 --remat full --force --quiet ";
+  const Record played = recorded(small, folder), inlined = recorded(small + "--calls inline", folder);
+  ASSERT_FALSE(played.calls.empty());
+  ASSERT_TRUE(inlined.calls.empty());
+  ASSERT_TRUE(played.network && inlined.network);
+  ASSERT_EQ(played.network->links.size(), inlined.network->links.size());
+  double sum = 0;
+  for (std::size_t l = 0; l < played.network->links.size(); ++l) {
+    const RecordedLink &one = played.network->links[l], &other = inlined.network->links[l];
+    EXPECT_EQ(one.bytes, other.bytes) << l;
+    EXPECT_NEAR(one.utilisation, other.utilisation, 1e-2 * other.utilisation) << l << ": of makespans that differ by what moves beside calls";
+    sum += one.bytes;
+  }
+  EXPECT_EQ(sum, Json::parse(played.result)["link_bytes"].get<double>());
+}
+
 TEST(RunRecord, LiveMemoryReachesThePeakOfTheDevice) {
   const Folder folder;
   for (const std::string& line : {product, std::string{"run --machine tpu_v5p --slice 2x2x1 --mesh fsdp=4 --training llama3-8b --batch 4 --remat full --pad --force --quiet "}}) {
@@ -185,6 +263,33 @@ TEST(Record, TimesOfPodsimItselfAreLeftOutOfItAndNothingElse) {
   EXPECT_EQ(recorded_result(R"({"wall_s": 1, "a": [{"build_s": 2, "b": 1e-3}, 5, "x"], "mesh": {"wall_s": 4}})"), R"({"a":[{"b":0.001},5,"x"],"mesh":{"wall_s":4}})");
 }
 
+TEST(RunRecord, EveryBitThatFlipsIsSeen) {
+  const Folder folder;
+  std::string bytes = write_record(recorded("run --machine ideal --slice 2 --collective all-gather --axis row --bytes 64 --quiet", folder));
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    char& byte = bytes[bit / 8];
+    const char whole = byte;
+    byte = static_cast<char>(byte ^ (1 << (bit % 8)));
+    const auto damaged = read_record_or_json(bytes, "damaged");
+    byte = whole;
+    ASSERT_FALSE(damaged) << "bit " << bit << " of " << 8 * bytes.size();
+    EXPECT_THAT(to_text(damaged.error()), HasSubstr("damaged"));
+  }
+  ASSERT_TRUE(read_record_or_json(bytes, "whole"));
+  bytes[bytes.size() / 2] ^= 1;
+  for (const std::string& command : {"report " + folder.file("flipped", bytes) + " -o " + folder.file("page.html"), "show timeline " + folder.file("flipped", bytes)}) {
+    const Outcome outcome = podsim(command);
+    EXPECT_EQ(outcome.status, exit_bad_input) << command;
+    EXPECT_THAT(outcome.err, ::testing::ContainsRegex(folder.file("flipped") + ": damaged: expected bytes with the checksum [0-9a-f]{8} behind the header, found [0-9a-f]{8}"));
+  }
+}
+
+TEST(RunRecord, OneWithoutAChecksumIsOfTheFirstVersion) {
+  const auto old = read_record(framed('C', "\x08\x01"), "old.record");
+  ASSERT_FALSE(old);
+  EXPECT_EQ(to_text(old.error()), "old.record: expected a record of format_version 2, found version 1, which has no checksum: the command writes a new one");
+}
+
 /// The mutants that a test tries: PODSIM_RECORD_MUTANTS, or few.
 int mutants_asked() {
   const char* const asked = std::getenv("PODSIM_RECORD_MUTANTS");
@@ -193,7 +298,7 @@ int mutants_asked() {
 
 /// Mutants of a record are refused, or make a page that is data.
 void try_mutants(const Record& record, int mutants) {
-  const std::string payload = write_record(record).substr(binary_magic.size() + 1 + 8);
+  const std::string payload = write_record(record).substr(binary_magic.size() + 1 + 8 + 4);
   int read = 0;
   for (int m = 0; m < mutants; ++m) {
     Rng rng{static_cast<std::uint64_t>(m)};
@@ -206,7 +311,7 @@ void try_mutants(const Record& record, int mutants) {
         mutant[at] = static_cast<char>(rng.below(256));
       if (mutant.empty()) mutant = "x";
     }
-    const auto mutated = read_record_or_json(framed('C', mutant), "mutant");
+    const auto mutated = read_record_or_json(framed('K', mutant, true), "mutant");
     if (!mutated) continue;
     ++read;
     EXPECT_NO_THROW(static_cast<void>(data_in(page_of({*mutated}, {"mutant"})))) << m;
@@ -218,6 +323,10 @@ void try_mutants(const Record& record, int mutants) {
 TEST(RunRecord, MutantsAreRefusedOrMakeAPage) {
   const Folder folder;
   try_mutants(recorded("run --machine ideal --slice 2 --collective all-gather --axis row --bytes 64 --quiet", folder), mutants_asked());
+  Record calls = recorded(with_calls[2], folder);
+  ASSERT_FALSE(calls.calls.empty());
+  calls.machine.clear(), calls.network.reset(), calls.command = "podsim", calls.result = R"({"makespan_s":5e-5,"operations":[]})";
+  try_mutants(calls, mutants_asked() / 5);
 }
 
 TEST(Record, MutantsOfOtherVerbsAreRefusedOrMakeAPage) {

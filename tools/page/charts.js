@@ -29,7 +29,7 @@ function barRows(entries, fill = fills[0]) {
   const span = most - least || 1;
   const rows = entries.map(({name, value, note, badge}) => make("tr", {},
     make("th", {scope: "row"}, name, badge ?? null),
-    make("td", {style: "width:60%"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"},
+    make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"},
       make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}),
       isNumber(value) ? make("rect", {x: (1000 * (Math.min(value, 0) - least)) / span, y: 2, width: Math.max((1000 * Math.abs(value)) / span, 1), height: 12, fill}) : null)),
     make("td", {class: "number"}, note)));
@@ -42,21 +42,27 @@ function stackedRows(entries, names) {
   const rows = entries.map(({name, parts, note, badge}) => {
     let at = 0;
     const bars = parts.map(amount).map((part, p) => {
-      const bar = make("rect", {x: (1000 * at) / most, y: 2, width: (1000 * part) / most, height: 12, fill: fills[p]});
+      const bar = make("rect", {x: (1000 * at) / most, y: 2, width: (1000 * part) / most, height: 12, fill: fills[p % fills.length]});
       at += part;
       return bar;
     });
     return make("tr", {}, make("th", {scope: "row"}, name, badge),
-      make("td", {style: "width:50%"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"}, make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}), bars)),
+      make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"}, make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}), bars)),
       make("td", {class: "number"}, note));
   });
-  return [legend(names.map((name, p) => [name, fills[p]])), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
+  return [legend(names.map((name, p) => [name, fills[p % fills.length]])), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
 }
 
 /** The least of 1, 2 or 5 times a power of ten of which at most `ticks` fit a span. */
 function niceStep(span, ticks) {
   const step = 10 ** Math.floor(Math.log10(span / ticks));
   return [1, 2, 5, 10].map((f) => f * step).find((s) => span / s <= ticks);
+}
+
+/** The text of a time in picoseconds on an axis, within a drawing's width. */
+function timeLabel(x, y, time, width) {
+  const text = timeText(time / 1e12);
+  return make("text", {class: "faint", x: Math.min(x, width - text.length * 7.2), y}, text);
 }
 
 /** Says a text beside a point of the window, an event or {clientX, clientY}; without a text nothing is said. */

@@ -90,6 +90,15 @@ function variants({result: {rows}}) {
     folded(all.map(([name]) => name), () => rows.map((row) => all.map(([, of]) => of(row) ?? "")), columns.length), starNote(rows));
 }
 
+/** Lines of what the devices of rows have: of every size one that rows need more or hardly less than. */
+function capacities(rows, needed) {
+  const sizes = [...new Set(rows.map(hbmOf).filter((size) => size !== null))].sort((a, b) => a - b);
+  return sizes.filter((size) => rows.some((row) => hbmOf(row) === size && row[needed] > size / 2)).map((size) => {
+    const machines = [...new Set(rows.filter((row) => hbmOf(row) === size).map(({machine}) => said(machine)))];
+    return {x: size, name: `a device${sizes.length > 1 ? ` of ${machines.join(", ")}` : ""} has ${bytesText(size)}`};
+  });
+}
+
 function timeAgainstMemory({result: {rows}}) {
   if (rows.length < 3) return null;
   const variant = variantNames(rows), nameOf = (row) => said(row.algorithm || row.schedule), names = [...new Set(rows.map(nameOf))];
@@ -97,7 +106,7 @@ function timeAgainstMemory({result: {rows}}) {
   const part = (name, look, over) => ({name: over ? `${name} (does not fit)` : name, look, hollow: over, points: rows.filter((row) => nameOf(row) === name && overMemory(row) === over).map(point)});
   const series = names.flatMap((name, n) => [part(name, n, false), part(name, n, true)]).filter(({points}) => points.length > 0);
   return section("time_and_memory", "Time against memory", make("p", {}, "Peak memory of a device. The figures are in the table of the variants."),
-    new Scatter({x: {label: "peak memory", text: bytesText}, y: {label: "time", text: timeText, fromZero: true}, series, label: "time against memory"}).element);
+    new Scatter({x: {label: "peak memory", text: bytesText}, y: {label: "time", text: timeText, fromZero: true}, series, limits: capacities(rows, "peak_memory_bytes"), label: "time against memory"}).element);
 }
 
 function crossovers({result}) {

@@ -19,7 +19,7 @@ function guarded(part, record) {
 function pageOf(record) {
   const {head, sections} = resultPages[record.kind];
   const parts = sections.flatMap((part) => guarded(part, record)).filter((part) => part !== null);
-  const links = parts.filter((part) => part.id).map((part) => make("a", {href: `#${part.id}`}, part.firstChild.textContent));
+  const links = parts.filter((part) => part.id).map((part) => make("a", {href: `#${part.id}`}, part.firstChild.firstChild.textContent));
   return [guarded(head, record), make("nav", {"aria-label": "sections"}, links), ...parts].flat(2).filter((part) => part !== null);
 }
 

@@ -74,7 +74,7 @@ class MemoryChart {
       make("text", {class: "faint", x: this.left - 6, y: this.y(value) + 4, "text-anchor": "end"}, text)]);
     const tick = niceStep(this.end, Math.max(Math.floor((width - this.left) / 110), 1));
     for (let time = 0; time < this.end; time += tick)
-      parts.push(make("text", {class: "faint", x: this.left + (time / this.end) * (width - this.left), y: height - 5}, timeText(time / 1e12)));
+      parts.push(timeLabel(this.left + (time / this.end) * (width - this.left), height - 5, time, width));
     const below = this.columns.map(() => 0);
     for (const k of this.kinds) {
       const upper = this.columns.map(({live}, c) => below[c] + live[k]);

@@ -52,6 +52,7 @@ void put_timeline(std::string& out, const RecordedTimeline& timeline) {
     put_numbers(out, "task", bars.size(), [&](std::size_t b) { return bars[b].task; });
     put_numbers(out, "gap", bars.size(), [&](std::size_t b) { return (bars[b].begin - (b == 0 ? Picoseconds{} : bars[b - 1].end)).count(); });
     put_numbers(out, "length", bars.size(), [&](std::size_t b) { return (bars[b].end - bars[b].begin).count(); });
+    if (std::ranges::any_of(bars, [](const RecordedBar& bar) { return bar.call != 0; })) put_numbers(out, "call", bars.size(), [&](std::size_t b) { return bars[b].call; });
     out += "}";
   }
   out += "]";
@@ -79,9 +80,15 @@ void put_network(std::string& out, const RecordedNetwork& network) {
 std::string data_of(const Record& record, const std::string& name) {
   Json machine = Json::array();
   for (const SourcedValue& value : record.machine) machine.push_back(Json{{"path", value.path}, {"value", value.value}, {"source", value.source}});
-  std::string out = fmt::format(R"({{"kind":"{}","file":{},"version":{},"command":{},"machine":{},"missing":{},"tasks":{},"memory_kinds":{},"timelines":[)",
+  Json calls = Json::array();
+  for (const RecordedCall& call : record.calls) {
+    Json parts = Json::array();
+    for (const auto& [part, time] : call.parts) parts.push_back(Json{{"name", part}, {"time_s", to_seconds(time).count()}});
+    calls.push_back(Json{{"name", call.name}, {"parts", parts}});
+  }
+  std::string out = fmt::format(R"({{"kind":"{}","file":{},"version":{},"command":{},"machine":{},"missing":{},"tasks":{},"memory_kinds":{},"calls":{},"timelines":[)",
                                 name_of(record.kind), json_text(name), json_text(record.podsim_version), json_text(record.command), machine.dump(),
-                                Json(record.missing).dump(), Json(record.tasks).dump(), Json(record.memory_kinds).dump());
+                                Json(record.missing).dump(), Json(record.tasks).dump(), Json(record.memory_kinds).dump(), calls.dump());
   for (std::size_t t = 0; t < record.timelines.size(); ++t) {
     if (t > 0) out += ",";
     put_timeline(out, record.timelines[t]);

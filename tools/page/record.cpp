@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/config/message_file.hpp"
 #include "tools/page/record.pb.h"
 #include "tools/report/json.hpp"
@@ -10,7 +12,8 @@ namespace podsim {
 
 namespace {
 
-constexpr FileFormat record_format{"a record", 'C', 1};
+constexpr FileFormat record_format{"a record", 'K', 2, true};
+constexpr char unchecked_tag = 'C';  // of format_version 1
 
 void add_line(proto::Record::DeviceTimeline& message, const RecordedLine& line) {
   auto& written = *message.add_lines();
@@ -22,6 +25,8 @@ void add_line(proto::Record::DeviceTimeline& message, const RecordedLine& line) 
     written.add_length_ps((bar.end - bar.begin).count());
     before = bar.end;
   }
+  if (std::ranges::any_of(line.bars, [](const RecordedBar& bar) { return bar.call != 0; }))
+    for (const RecordedBar& bar : line.bars) written.add_call(bar.call);
 }
 
 void add_memory(proto::Record::DeviceTimeline& message, const std::vector<RecordedChange>& changes) {
@@ -49,23 +54,27 @@ void write_network(proto::Record::Network& written, const RecordedNetwork& netwo
 }
 
 /// A line of the file, as bars. Problems: what no run has.
-RecordedLine read_line(const proto::Record::Line& line, int tasks, const Place& place, MessageFile& file) {
+RecordedLine read_line(const proto::Record::Line& line, int tasks, int calls, const Place& place, MessageFile& file) {
   RecordedLine read{line.name(), {}};
   if (line.gap_ps_size() != line.task_size() || line.length_ps_size() != line.task_size()) {
     file.problem(place, fmt::format("expected a gap and a length for each of {} tasks, found {} and {}", line.task_size(), line.gap_ps_size(), line.length_ps_size()));
     return read;
   }
+  if (line.call_size() != 0 && line.call_size() != line.task_size())
+    file.problem(place, fmt::format("expected a call for each of {} tasks or none, found {}", line.task_size(), line.call_size()));
   Picoseconds end;
-  for (int i = 0; i < line.task_size(); ++i) {
+  for (int i = 0; i < line.task_size() && file.ok(); ++i) {
+    const std::uint32_t call = line.call_size() == 0 ? 0 : line.call(i);
     const std::int64_t left = (end_of_clock - end).count();
     if (line.task(i) >= static_cast<std::uint32_t>(tasks))
       file.problem(place.at("task", i), fmt::format("expected a number below {}, found {}", tasks, line.task(i)));
+    else if (call > static_cast<std::uint32_t>(calls))
+      file.problem(place.at("call", i), fmt::format("expected 0 to {}, found {}", calls, call));
     else if (line.gap_ps(i) < 0 || line.length_ps(i) < 0 || line.gap_ps(i) > left || line.length_ps(i) > left - line.gap_ps(i))
       file.problem(place.at("gap_ps", i), "expected times that are not negative and fit 64 bits");
     else
-      read.bars.push_back({end + Picoseconds{line.gap_ps(i)}, end + Picoseconds{line.gap_ps(i) + line.length_ps(i)}, line.task(i)});
-    if (!file.ok()) return read;
-    end = read.bars.back().end;
+      read.bars.push_back({end + Picoseconds{line.gap_ps(i)}, end + Picoseconds{line.gap_ps(i) + line.length_ps(i)}, line.task(i), call});
+    if (file.ok()) end = read.bars.back().end;
   }
   return read;
 }
@@ -146,12 +155,23 @@ std::string write_record(const Record& record) {
     if (!timeline.memory.empty()) add_memory(written, timeline.memory);
   }
   for (const std::string& kind : record.memory_kinds) message.add_memory_kinds(kind);
+  for (const RecordedCall& call : record.calls) {
+    auto& written = *message.add_calls();
+    written.set_name(as_utf8(call.name));
+    for (const auto& [name, time] : call.parts) {
+      auto& part = *written.add_parts();
+      part.set_name(as_utf8(name));
+      part.set_time_ps(time.count());
+    }
+  }
   if (record.network) write_network(*message.mutable_network(), *record.network);
   for (const std::string& missing : record.missing) message.add_missing(missing);
   return to_binary(message, record_format);
 }
 
 Expected<Record> read_record(std::string_view bytes, const std::string& name) {
+  if (bytes.starts_with(std::string{binary_magic} + unchecked_tag))
+    return Diagnostic{{name, 0, 0}, fmt::format("expected a record of format_version {}, found version 1, which has no checksum: the command writes a new one", record_format.version)};
   proto::Record message;
   MessageFile file{record_format, name, message};
   if (!file.parse(bytes)) return file.error();
@@ -169,11 +189,18 @@ Expected<Record> read_record(std::string_view bytes, const std::string& name) {
     if (!std::is_sorted(timeline.others().begin(), timeline.others().end())) file.problem(place.at("others"), "expected numbers of devices in order");
     RecordedTimeline read{timeline.device(), timeline.name(), timeline.alike(), {}, {}, {timeline.others().begin(), timeline.others().end()}};
     for (int l = 0; l < timeline.lines_size() && file.ok(); ++l)
-      read.lines.push_back(read_line(timeline.lines(l), message.tasks_size(), place.at("lines", l), file));
+      read.lines.push_back(read_line(timeline.lines(l), message.tasks_size(), message.calls_size(), place.at("lines", l), file));
     if (timeline.has_memory()) read.memory = read_memory(timeline.memory(), message.memory_kinds_size(), place.at("memory"), file);
     record.timelines.push_back(std::move(read));
   }
   record.memory_kinds = {message.memory_kinds().begin(), message.memory_kinds().end()};
+  for (int c = 0; c < message.calls_size() && file.ok(); ++c) {
+    record.calls.push_back({message.calls(c).name(), {}});
+    for (const auto& part : message.calls(c).parts()) {
+      if (part.time_ps() < 0) file.problem(root.at("calls", c), fmt::format("expected times that are not negative, found {} ps", part.time_ps()));
+      record.calls.back().parts.push_back({part.name(), Picoseconds{part.time_ps()}});
+    }
+  }
   if (message.has_network()) record.network = read_network(message.network(), root.at("network"), file);
   if (!file.ok()) return file.error();
   return record;

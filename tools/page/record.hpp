@@ -14,14 +14,26 @@
 
 namespace podsim {
 
-/// A task on a line of a device.
+/// A task on a line of a device, or an uninterrupted part of what it does in a call.
 struct RecordedBar {
   Picoseconds begin, end;
   std::uint32_t task = 0;  // in Record::tasks
+  std::uint32_t call = 0;  // of a call or within one, Record::calls[call - 1]; 0: of none
 };
 struct RecordedLine {
-  std::string name;  // "compute", "row + send": tools/report/device_events.hpp
+  std::string name;  // "compute", "row + send": tools/report/device_events.hpp; "calls"; "row in calls": what is in flight in them
   std::vector<RecordedBar> bars;  // in order of time, without overlap
+};
+/// A function of which each call was simulated as one task.
+struct RecordedCall {
+  struct Part {
+    std::string name;  // "compute", "exposed communication, row", "waiting"
+    Picoseconds time;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  std::string name;
+  std::vector<Part> parts;  // of the time of a device in a call; they sum to all of it
+  friend bool operator==(const RecordedCall&, const RecordedCall&) = default;
 };
 /// Live memory of a kind, larger from a time on.
 struct RecordedChange {
@@ -35,7 +47,7 @@ struct RecordedTimeline {
   int alike = 1;     // devices that do the same at the same time, this one counted
   std::vector<RecordedLine> lines;
   std::vector<RecordedChange> memory{};  // in order of time
-  std::vector<int> others{};             // the other devices alike, in order; empty: none, or not known
+  std::vector<int> others{};             // the other devices alike, in order
 };
 
 /// One direction of a cable.
@@ -60,6 +72,7 @@ struct Record {
   std::vector<std::string> missing;         // what is not there, and why
   std::optional<RecordedNetwork> network{};
   std::vector<std::string> memory_kinds{};
+  std::vector<RecordedCall> calls{};
   ResultKind kind = ResultKind::run;  // of the result, as kind_of_result() tells
 };
 
@@ -67,8 +80,8 @@ inline constexpr SizeLimit record_limit{Bytes{200'000'000}};
 /// Bytes that read_record() reads back as an equal record.
 std::string write_record(const Record& record);
 
-/// Errors, all at once: bytes that are no record or a truncated one, a newer version, a result that is none, bars that go back in time or name no
-/// task, links without ends.
+/// Errors, all at once: bytes that are no record, a truncated or a damaged one, a newer version or the first, which had no checksum; a result that is none, bars that go back in time or name no
+/// task or call, links without ends.
 Expected<Record> read_record(std::string_view bytes, const std::string& file);
 
 }  // namespace podsim

@@ -6,32 +6,12 @@
 #include <string>
 
 #include "sim/analysis/peak_memory.hpp"
-#include "tools/report/device_events.hpp"
-#include "tools/report/name_numbers.hpp"
+#include "tools/page/recorded_network.hpp"
+#include "tools/page/recorded_timelines.hpp"
 
 namespace podsim {
 
 namespace {
-
-RecordedTimeline timeline_of(const Run& run, const DeviceMetrics& metrics, NameNumbers& names) {
-  const Program& program = run.model.schedule->programs[run.model.deployment.places[run.model.node_of[metrics.device.index()]].program];
-  RecordedTimeline timeline{metrics.device.value, run.model.schedule->mesh.name(metrics.device), static_cast<int>(metrics.devices), {}};
-  if (timeline.alike > 1)
-    for (int d = 0; d < run.model.schedule->mesh.devices(); ++d)
-      if (d != timeline.device && run.model.node_of[static_cast<std::size_t>(d)] == run.model.node_of[metrics.device.index()])
-        timeline.others.push_back(d);
-  const DeviceEvents events = events_of(run.model, run.timeline, metrics.device);
-  for (const std::string& line : events.lines) timeline.lines.push_back({line, {}});
-  for (const TraceEvent& event : events.events)
-    timeline.lines[event.line].bars.push_back({event.begin, event.end, names.of(program.tasks[event.task.index()].label)});
-  return timeline;
-}
-
-std::size_t bars_of(const RecordedTimeline& timeline) {
-  std::size_t bars = 0;
-  for (const RecordedLine& line : timeline.lines) bars += line.bars.size();
-  return bars;
-}
 
 /// The names of what memory is live for, by program and buffer: of a training step its kinds; otherwise roles, and of scratch what writes it.
 class MemoryKinds {
@@ -131,65 +111,12 @@ void add_memory(Record& record, const Run& run) {
   }
 }
 
-/// The extents of the grid that numbers the chips, of several slices the number of slices first; empty: none.
-std::vector<int> extents_of(const Topology& topology) {
-  const auto parts = topology.parts();
-  const Grid* const grid = parts ? parts->slice.grid() : topology.grid();
-  if (grid == nullptr) return {};
-  std::vector<int> extents;
-  if (parts) extents.push_back(parts->slices);
-  for (const GridDimension& dimension : grid->dimensions()) extents.push_back(dimension.extent);
-  return extents;
-}
-
-/// Every link with what crosses it. Of a folded run what is known is of classes, so the routes are looked up again.
-Expected<RecordedNetwork> network_of(const Run& run, Cancellation stop) {
-  const System& system = *run.system;
-  const Topology& topology = *system.topology;
-  std::vector<LinkMetrics> figures;
-  if (run.model.folded()) {
-    const auto model = make_model(*run.lowered, system.machine, topology, system.placement, stop);
-    if (!model) return model.error();
-    figures = measure_links(*model, run.timeline);
-  } else {
-    figures = measure_links(run.model, run.timeline);
-  }
-  std::vector<const LinkMetrics*> of(static_cast<std::size_t>(topology.link_slots()), nullptr);
-  for (const LinkMetrics& link : figures)
-    if (!link.memory_of) of[link.link.index()] = &link;
-  RecordedNetwork network{topology.chips(), extents_of(topology), {}, {}};
-  const int before = !network.extents.empty() && topology.parts() ? 1 : 0;  // dimensions of `extents` before those of the grid
-  for (int node = 0; node < topology.nodes(); ++node) {
-    network.nodes.push_back(topology.chip_name(ChipId{node}));
-    for (const OutLink& out : topology.out_links(ChipId{node})) {
-      const LinkMetrics* const known = of[out.link.index()];
-      const auto dimension = topology.dimension_of(out.link);
-      network.links.push_back({node, out.to.value, dimension ? *dimension + before : -1, known != nullptr ? known->bytes : 0, known != nullptr ? known->utilisation : 0});
-    }
-  }
-  return network;
-}
-
 }  // namespace
 
 Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop) {
   Record record{std::move(podsim_version), std::move(command), recorded_result(result_json(run, details)), sourced_values(run.system->machine), {}, {}, {}};
-  std::vector<DeviceMetrics> classes = details.devices;
-  std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.devices > b.devices; });
-  NameNumbers names{record.tasks};
-  std::size_t bars = 0;
-  for (const DeviceMetrics& metrics : classes) {
-    if (record.timelines.size() == most_timelines) break;
-    if (run.model.deployment.places[run.model.node_of[metrics.device.index()]].program == no_device) continue;
-    RecordedTimeline timeline = timeline_of(run, metrics, names);
-    bars += bars_of(timeline);
-    if (bars > most_bars && !record.timelines.empty()) break;
-    record.timelines.push_back(std::move(timeline));
-  }
-  if (record.timelines.size() < classes.size())
-    record.missing.push_back(fmt::format("the timelines of {} of {} classes of devices", classes.size() - record.timelines.size(), classes.size()));
+  add_timelines(record, run, details.devices);
   add_memory(record, run);
-  if (run.model.calls != nullptr) return record;
   if (run.system->topology->nodes() > most_drawn_nodes) {
     record.missing.push_back(fmt::format("the drawing of the links: {} nodes, and at most {} are drawn", run.system->topology->nodes(), most_drawn_nodes));
     return record;

@@ -8,10 +8,9 @@
 
 namespace podsim {
 
-inline constexpr std::size_t most_timelines = 16;
-inline constexpr std::size_t most_bars = 80'000;     // of all timelines but the first together: 2 MB of a page; classes beyond are left out, and `missing` says so
-inline constexpr std::size_t most_changes = 60'000;  // of live memory, of all timelines together; the same
-inline constexpr int most_drawn_nodes = 8192;        // of a network; a larger one is left out, and `missing` says so
+inline constexpr std::size_t most_changes =
+    60'000;  // of live memory, of all timelines together: 2 MB of a page; devices beyond have none, and `missing` says so
+inline constexpr int most_drawn_nodes = 8192;  // of a network; a larger one is left out, and `missing` says so
 
 /// Of a run whose timeline is recorded; `details` have its devices, `command` is what a shell takes. Cost O(n log n) for the n tasks of each device
 /// that it shows, and that of an unfolded model's routes.

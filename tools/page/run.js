@@ -124,7 +124,23 @@ function missing({missing}) {
 }
 
 function timeline(record) {
-  return record.timelines.length === 0 ? null : section("timeline", "Timeline", new Timeline(record).element);
+  if (record.timelines.length === 0) return null;
+  const lines = new Set(record.timelines.flatMap((t) => t.lines.map(({name}) => name)));
+  const within = [...lines].filter((name) => name.endsWith(" in calls"));
+  const note = !lines.has("calls") ? null : make("p", {}, `The line calls has a bar per call of a function, of which each was simulated once. What the calls hold is on the lines below it: the core at work on compute${
+    within.length > 0 ? `, what is in flight on ${within.join(", ")}` : ""}.`);
+  return section("timeline", "Timeline", note, new Timeline(record).element);
 }
 
-const runSections = [timeSplit, failures, sensitivities, timeline, memory, operations, axes, network, links, criticalPath, devices, machine, missing];
+/** What the time of a device in a call of each function is. */
+function calls({calls: found}) {
+  if (found.length === 0) return null;
+  const names = [...new Set(found.flatMap(({parts}) => parts.map(({name}) => name)))];
+  const timeOf = ({parts}, name) => parts.find((part) => part.name === name)?.time_s ?? 0, whole = ({parts}) => parts.reduce((sum, {time_s: time}) => sum + time, 0);
+  const rows = found.map((call) => [call.name, timeText(whole(call)), ...names.map((name) => timeOf(call, name) === 0 ? "" : timeText(timeOf(call, name)))]);
+  return section("calls", "Calls", make("p", {}, "Functions of which each call was simulated as one task, and what the time of a device in one call is:"),
+    withTable(make("div", {}, stackedRows(found.map((call) => ({name: call.name, parts: names.map((name) => timeOf(call, name)), note: timeText(whole(call))})), names)),
+      table(["function", "time", ...names], rows)));
+}
+
+const runSections = [timeSplit, failures, sensitivities, timeline, calls, memory, operations, axes, network, links, criticalPath, devices, machine, missing];

@@ -25,14 +25,14 @@ function scaleOf(values, {log, text, fromZero}) {
 }
 
 /** `series`: {name, points: [{x, y, text}], joined, hollow, look}, which is its number unless it looks like another; points without two
- * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `x` and `y` are axes: {label, text, log, fromZero}. */
+ * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `limits`: {x, name}, vertical lines. `x` and `y` are axes: {label, text, log, fromZero}. */
 class Scatter {
-  constructor({x, y, series, lines = [], label}) {
-    Object.assign(this, {x, y, series, lines});
+  constructor({x, y, series, lines = [], limits = [], label}) {
+    Object.assign(this, {x, y, series, lines, limits});
     this.points = series.flatMap(({points}, s) => points.filter((point) => isNumber(point.x) && isNumber(point.y)).map((point) => ({...point, s})));
     this.count = this.points.length;
     this.drawing = pickable(this, label);
-    this.element = make("div", {}, this.drawing, markLegend(series, lines));
+    this.element = make("div", {}, this.drawing, markLegend(series, lines, limits));
     redrawn(this.drawing, (width) => this.draw(width));
   }
   textOf(i) { return this.points[i].text; }
@@ -49,7 +49,7 @@ class Scatter {
   draw(width) {
     if (this.count === 0) return;
     const height = Math.min(Math.max(width * 0.5, 260), 420), left = 78, bottom = 40, top = 8, right = 12;
-    const x = scaleOf(this.points.map((p) => p.x), this.x), y = scaleOf([...this.points.map((p) => p.y), ...this.lines.flatMap(({of}) => this.ends().map(of))], this.y);
+    const x = scaleOf([...this.points, ...this.limits].map((p) => p.x), this.x), y = scaleOf([...this.points.map((p) => p.y), ...this.lines.flatMap(({of}) => this.ends().map(of))], this.y);
     const atX = (value) => left + x.at(value) * (width - left - right), atY = (value) => height - bottom - y.at(value) * (height - bottom - top);
     this.places = this.points.map((p) => [atX(p.x), atY(p.y)]);
     const parts = [];
@@ -57,14 +57,15 @@ class Scatter {
     for (const [value, text] of x.ticks) {
       parts.push(make("line", {class: "rule", x1: atX(value), x2: atX(value), y1: top, y2: height - bottom}));
       if (atX(value) - last < 64) continue;
-      parts.push(make("text", {class: "faint", x: last = atX(value), y: height - bottom + 15, "text-anchor": "middle"}, text));
+      last = atX(value);
+      parts.push(make("text", {class: "faint", x: Math.min(last, width - text.length * 3.6), y: height - bottom + 15, "text-anchor": "middle"}, text));
     }
     for (const [value, text] of y.ticks)
       parts.push(make("line", {class: "rule", x1: left, x2: width - right, y1: atY(value), y2: atY(value)}), make("text", {class: "faint", x: left - 6, y: atY(value) + 4, "text-anchor": "end"}, text));
     const middle = (height - bottom) / 2;
     parts.push(make("text", {x: (left + width) / 2, y: height - 5, "text-anchor": "middle"}, this.x.label),
       make("text", {x: 12, y: middle, transform: `rotate(-90 12 ${middle})`, "text-anchor": "middle"}, this.y.label));
-    parts.push(...this.drawnLines(atX, atY));
+    parts.push(...this.drawnLines(atX, atY), ...this.limits.map((limit) => make("line", {class: "capacity", x1: atX(limit.x), x2: atX(limit.x), y1: top, y2: height - bottom})));
     this.series.forEach((series, s) => parts.push(...this.drawnSeries(series, s)));
     put(this.drawing, width, height, parts);
   }
@@ -88,10 +89,11 @@ class Scatter {
   }
 }
 
-/** The marks of the series and the lines that have names. */
-function markLegend(series, lines) {
+/** The marks of the series, and the lines and limits that have names. */
+function markLegend(series, lines, limits) {
   const named = lines.filter(({name}) => name).map(({name, dash}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
     make("line", {x1: -6, x2: 6, y1: 0, y2: 0, stroke: "var(--faint)", "stroke-width": 1.5, "stroke-dasharray": dash})), name));
+  named.push(...limits.map(({name}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"}, make("line", {class: "capacity", x1: -6, x2: 6, y1: 0, y2: 0})), name)));
   return make("div", {class: "legend"}, named, series.map(({name, hollow, look}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
     make("path", {d: shapeOf(look ?? s)(0, 0, 4), fill: hollow ? "none" : fillOf(look ?? s), stroke: hollow ? fillOf(look ?? s) : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
 }

@@ -2,10 +2,15 @@
 const units = [[/_s$/, timeText], [/bytes$/, bytesText], [/^(mfu|hfu)$/, percentText]];
 const cellText = (column, value) => value === null || value === undefined ? "" : isNumber(value) ? (units.find(([name]) => name.test(column))?.[1] ?? numberText)(value) : String(value);
 
+/** Stores have 0 and 1. */
+const pointOver = ({over_hbm: over}) => over === 1 || over === true;
+
 function sweepHead(record) {
   const {rows} = record.result, done = rows.filter(({status}) => status === "done");
   const best = done.filter((row) => isNumber(row.makespan_s)).sort((a, b) => a.makespan_s - b.makespan_s)[0];
+  const over = rows.filter(pointOver).length;
   return [heading(`Sweep of ${rows.length} points`, record, hypothetical({hypothetical: rows.some((row) => row.hypothetical)})),
+    over === 0 ? null : make("p", {class: "warning"}, `${over === done.length ? "All" : over} of them need more memory than the device has.`),
     make("div", {class: "figures"}, figure("done", done.length), figure("do not apply", rows.length - done.length),
       best ? figure(`fastest: point ${said(best.point)}${best.over_hbm ? ", which does not fit in memory" : ""}`, timeText(best.makespan_s)) : null)];
 }
@@ -53,8 +58,10 @@ function points({result}) {
     };
     const told = varied.filter((column) => !/_s$|events|tasks|flops/.test(column));
     const inputs = (row) => told.filter((column) => row[column] !== null).slice(0, 9).map((column) => `${column} ${cellText(column, row[column])}`).join(", ");
-    const point = (row) => ({x: row[chosen.x], y: row[chosen.y], text: `point ${row.point}: ${cellText(chosen.y, row[chosen.y])}; ${inputs(row)}`});
-    const series = names.map((name) => ({name: `${chosen.colour ?? ""} ${cellText(chosen.colour, name) || "-"}`, points: shown.filter((row) => row[chosen.colour] === name).map(point)}));
+    const point = (row) => ({x: row[chosen.x], y: row[chosen.y], text: `point ${row.point}: ${cellText(chosen.y, row[chosen.y])}; ${inputs(row)}${pointOver(row) ? "; does not fit in memory" : ""}`});
+    const part = (name, look, over) => ({name: `${chosen.colour ?? ""} ${cellText(chosen.colour, name) || "-"}${over ? " (does not fit in memory)" : ""}`, look, hollow: over,
+      points: shown.filter((row) => row[chosen.colour] === name && pointOver(row) === over).map(point)});
+    const series = names.flatMap((name, n) => [part(name, n, false), part(name, n, true)]).filter(({points: drawn}) => drawn.length > 0);
     place.replaceChildren(new Scatter({x: axis(chosen.x), y: axis(chosen.y), series, label: `${chosen.y} against ${chosen.x}`}).element);
   };
   const choose = (key) => (value) => { chosen[key] = value; draw(); };
@@ -66,7 +73,9 @@ function points({result}) {
 
 function allPoints({result: {columns, rows}}) {
   const shown = columns.filter((column) => rows.some((row) => row[column] !== null));
-  return section("all", "All points", folded(shown, () => rows.map((row) => shown.map((column) => cellText(column, row[column]))), 99, `${rows.length} points as a table`));
+  const text = (row, column) => `${cellText(column, row[column])}${column === "peak_memory_bytes" && pointOver(row) ? "*" : ""}`;
+  return section("all", "All points", folded(shown, () => rows.map((row) => shown.map((column) => text(row, column))), 99, `${rows.length} points as a table`),
+    rows.some(pointOver) ? make("p", {}, "* more than the device has") : null);
 }
 
 const sweepSections = [points, allPoints, missing];

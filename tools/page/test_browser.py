@@ -29,6 +29,10 @@ SECTIONS = ["split", "sensitivities", "timeline", "memory", "operations", "axes"
 SWEEP = """format_version: 1
 sweep { machine: "tpu_v4" slice: ["2x2", "2x4"] gemm: "m=4096,n=4096,k=4096" algorithm: ["collective", "wang", "meshslice"] slice_count: [1, 2] }
 """
+# Points of which the last needs more memory than a chip has.
+LARGE_SWEEP = """format_version: 1
+sweep { machine: "tpu_v4" slice: "2x2" gemm: ["m=4096,n=4096,k=4096", "m=8192,n=8192,k=8192", "m=131072,n=131072,k=131072"] algorithm: ["collective", "wang"] }
+"""
 # A page of each kind but the run: what is recorded, and its sections.
 OTHERS = {
     "compare": ("compare --machine tpu_v4 --slice 4x4 --gemm m=8192,n=8192,k=8192 --algorithms collective,meshslice,wang --slice-count 2,4", ["variants", "time_and_memory"]),
@@ -82,9 +86,17 @@ for (const svg of document.querySelectorAll("svg")) {
   if (area.width === 0) continue;
   if (area.right > right + 1 || area.left < -1) bad.push(`${svg.getAttribute("aria-label")}: ${area.left} to ${area.right} of ${right}`);
   if (area.height > arguments[0]) bad.push(`${svg.getAttribute("aria-label")} is ${area.height} high`);
+  const [, , width, height] = (svg.getAttribute("viewBox") ?? "0 0 0 0").split(" ").map(Number);
+  for (const text of svg.getAttribute("role") === "application" ? svg.querySelectorAll("text") : []) {
+    const box = text.getBBox(), turned = text.hasAttribute("transform");
+    if (!turned && (box.x < -1 || box.x + box.width > width + 1 || box.y < -4 || box.y + box.height > height + 4)) bad.push(`${svg.getAttribute("aria-label")} cuts "${text.textContent}"`);
+  }
   if (getComputedStyle(svg).breakInside !== "avoid") bad.push(`${svg.getAttribute("aria-label")} may be broken`);
 }
 for (const part of document.querySelectorAll(".wide")) if (getComputedStyle(part).overflowX !== "visible") bad.push("a table is cut");
+for (const part of document.querySelectorAll("table")) if (part.getBoundingClientRect().right > right + 1) bad.push(`a table is ${part.getBoundingClientRect().right} wide of ${right}: ${part.textContent.slice(0, 60)}`);
+for (const cell of document.querySelectorAll("table:not(.crowded) td.number")) if (cell.getClientRects().length > 0 && /^[0-9.]+ [a-zA-Z%]+$/.test(cell.textContent) &&
+  cell.clientHeight > 0 && getComputedStyle(cell).whiteSpace !== "nowrap") bad.push(`a figure is broken: ${cell.textContent}`);
 return bad;
 """
 
@@ -186,6 +198,7 @@ class RunPage(InBrowser):
         self.assertIn(time_text(self.result["makespan_s"]), text)
         self.assertIn(f"{100 * self.result['mfu']:.1f} %", text)
         self.assertIn("hypothetical", text)
+        self.assertEqual(self.browser.find_element(By.CSS_SELECTOR, "nav a[href='#network']").text, "Links on the network")
         for operation in self.result["operations"]:
             self.assertIn(operation["name"], text)
 
@@ -347,6 +360,23 @@ class OtherPages(InBrowser):
             self.assertIn(plan.get("why", ""), text)
         self.assertEqual(len(self.table("#pareto details")), len(result["plans"]) + len(result["pareto"]))
 
+    def test_counts_of_a_search_are_the_commands(self):
+        said = {
+            "tune": (r"(?P<candidates>\d+) options of products on \d+ meshes; (?P<simulated>\d+) parts simulated in .*; (?P<pruned>\d+) options ruled out by their bounds",
+                     {"options of products considered": "candidates", "ruled out by their bounds": "pruned", "parts simulated": "simulated"}),
+            "training": (r"(?P<candidates>\d+) candidates on \d+ meshes; (?P<simulated>\d+) steps simulated, (?P<over_memory>\d+) over memory; (?P<layers_simulated>\d+) layers",
+                         {"candidates considered": "candidates", "never simulated": "pruned", "steps simulated": "simulated", "over memory": "over_memory",
+                          "layers simulated for bounds": "layers_simulated"}),
+        }
+        for name, (words, keys) in said.items():
+            self.open(name)
+            shown = dict(reversed(figure.text.split("\n")) for figure in self.browser.find_elements(By.CSS_SELECTOR, "#record .figure"))
+            result, printed = self.result_of(name), re.search(words, podsim(self.folder, OTHERS[name][0] + " --quiet"))
+            for label, key in keys.items():
+                self.assertEqual(int(shown[label]), result[key], label)
+                if key in printed.groupdict():
+                    self.assertEqual(int(shown[label]), int(printed[key]), label)
+
     def test_points_of_a_validation(self):
         self.open("validate")
         dataset = self.result_of("validate")["datasets"][0]
@@ -364,6 +394,19 @@ class OtherPages(InBrowser):
         self.drawn()
         self.assertIn("peak_memory_bytes", self.browser.find_element(By.CSS_SELECTOR, "#points svg[role=application]").text)
         self.assertEqual(len(self.table("#all details")), 8)
+
+    def test_marks_points_of_a_sweep_that_do_not_fit(self):
+        (self.folder / "large.textproto").write_text(LARGE_SWEEP)
+        podsim(self.folder, "sweep large.textproto --store large.sqlite --record large.record --quiet")
+        podsim(self.folder, "report large.record -o large.html")
+        self.open("large")
+        rows = json.loads(podsim(self.folder, "sweep --store large.sqlite --export json"))["rows"]
+        over = [bool(row["over_hbm"]) for row in rows]
+        self.assertEqual(set(over), {False, True})
+        self.assertEqual([any(cell.endswith("B*") for cell in row) for row in self.table("#all details")], over)
+        self.assertIn("(does not fit in memory)", self.browser.find_element(By.ID, "points").text)
+        self.assertRegex(self.browser.find_element(By.CSS_SELECTOR, "#record .warning").text, f"^{sum(over)} of them need more memory than the device has")
+        self.check_contrast("large")
 
     def test_networks_of_every_form(self):
         for name, (_, chips, switches, drawings) in NETWORKS.items():
@@ -402,7 +445,17 @@ class OtherPages(InBrowser):
             self.assertTrue(name.startswith(f"{row['algorithm']}, {row['microbatches']} microbatches, remat {row['remat']}"), name)
         self.assertEqual([any(cell.endswith("B*") for cell in row) for row in self.table("#variants details")], over)
         self.assertEqual(len(set(map(tuple, self.table("#variants details")))), len(result))
-        self.assertIn("(does not fit)", self.browser.find_element(By.ID, "time_and_memory").text)
+        part = self.browser.find_element(By.ID, "time_and_memory")
+        self.assertIn("(does not fit)", part.text)
+        self.assertEqual({row["hbm_bytes"] for row in result}, {32_000_000_000})
+        self.assertIn("a device has 32 GB", part.text)
+        line = float(part.find_element(By.CSS_SELECTOR, "svg[role=application] line.capacity").get_attribute("x1"))
+        drawing = part.find_element(By.CSS_SELECTOR, "svg[role=application]")
+        drawing.send_keys(Keys.HOME)
+        for _ in range(len(result)):  # every mark is on its side of the line
+            ring = float(re.match(r"M([0-9.]+) ", drawing.find_element(By.CSS_SELECTOR, ".found").get_attribute("d"))[1]) + 7
+            self.assertEqual(ring > line, "B*" in self.tip(), self.tip())
+            drawing.send_keys(Keys.ARROW_RIGHT)
         self.check_contrast("steps")
 
     def test_says_when_a_run_does_not_fit(self):
@@ -425,6 +478,42 @@ class OtherPages(InBrowser):
         self.assertEqual({heading for heading, cell in cells[0].items() if cell.get_attribute("class") == "differs"}, {"--set", "fail"})
         self.browser.find_element(By.LINK_TEXT, "broken.record").click()
         self.assertIn("0.0-0.1", self.browser.find_element(By.ID, "network").text)
+
+    def test_shows_calls_as_what_they_hold(self):
+        podsim(self.folder, "run " + STEPS[0] + " --microbatches 8 --remat full --record calls.record --format json -o calls.json --quiet")
+        podsim(self.folder, "report calls.record -o calls.html")
+        self.open("calls")
+        result = json.loads((self.folder / "calls.json").read_text())
+        self.assertLess({"timeline", "calls", "network"}, set(self.sections()))
+        part = self.browser.find_element(By.ID, "timeline")
+        self.assertIn("a bar per call of a function, of which each was simulated once", part.text)
+        lines = [text.text for text in part.find_elements(By.CSS_SELECTOR, "svg text:not(.faint)")]
+        self.assertEqual(lines, ["calls", "compute", "channel send", "channel receive", "fsdp in calls"])
+        rows = self.table("#timeline details")
+        called = [row for row in rows if row[0] == "calls"]
+        self.assertIn("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)", [row[1] for row in called])
+        legend = [key.text for key in part.find_elements(By.CSS_SELECTOR, ".legend > span")]
+        self.assertEqual(len(set(legend)), 22)
+        self.assertRegex(legend[-1], "^[0-9]+ other operations?, tasks of no operation$")
+        self.assertEqual(int(legend[-1].split()[0]), len({row[2] for row in rows if row[2]} - set(legend)))
+        colours = [key.value_of_css_property("background-color") for key in part.find_elements(By.CSS_SELECTOR, ".legend .key")]
+        self.assertEqual(len(set(colours)), 22, "no two operations of one colour")
+        self.assertTrue(all(row[2] for row in called))
+        # The first call gathers weights: no core is at work.
+        drawing = part.find_element(By.CSS_SELECTOR, "svg[role=application]")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", drawing)
+        for _ in range(8):  # to the begin
+            drawing.send_keys("+", *[Keys.ARROW_LEFT] * 3)
+        size = drawing.size
+        ActionChains(self.browser).move_to_element_with_offset(drawing, 134 - size["width"] // 2, 34 - size["height"] // 2).perform()
+        self.assertRegex(self.tip(), r"^gather weights of fwd_0__0 \(forward, stage 0, microbatch 0\): 0 s to .*; a call of .*: exposed communication, fsdp [0-9.]+ .s$")
+        functions = {row[0]: row for row in self.table("#calls details")}
+        self.assertLessEqual({row[2] for row in called}, set(functions))
+        crossed = [link for link in self.table("#network details") if link[2] != "0 B"]
+        self.assertGreater(len(crossed), 0)
+        self.assertIn(time_text(result["makespan_s"]), self.browser.find_element(By.ID, "page").text)
+        self.check_contrast("calls")
+        self.check_print("calls")
 
     def test_text_in_data_is_never_a_script(self):
         """Names that would end the element that holds them, quotes, a label of a megabyte, and values of other kinds than podsim writes."""

@@ -39,7 +39,7 @@ const mfuText = ({mfu}) => mfu === null || mfu === undefined ? "" : percentText(
 function table(headings, rows, numbersFrom = 1) {
   const kind = (column) => ({class: column >= numbersFrom ? "number" : undefined});
   const head = make("tr", {}, headings.map((heading, c) => make("th", {scope: "col", ...kind(c)}, heading)));
-  return make("div", {class: "wide"}, make("table", {}, make("thead", {}, head), make("tbody", {}, rows.map((row) =>
+  return make("div", {class: "wide"}, make("table", {class: headings.length > 14 ? "crowded" : headings.length > 8 ? "dense" : undefined}, make("thead", {}, head), make("tbody", {}, rows.map((row) =>
     make("tr", {}, row.map((cell, c) => make("td", kind(c), cell instanceof Node ? cell : String(cell ?? ""))))))));
 }
 
@@ -78,7 +78,8 @@ function bytesOf(text) {
 }
 
 /** What a device holds, null if the record does not say it. */
-const capacityOf = ({result, machine = []}) => isNumber(result.memory_bytes?.hbm) ? result.memory_bytes.hbm : bytesOf(machine.find(({path}) => path === "chip.hbm")?.value ?? "");
+const hbmOf = ({hbm_bytes: hbm, memory_bytes: memory}) => [hbm, memory?.hbm].find(isNumber) ?? null;
+const capacityOf = ({result, machine = []}) => hbmOf(result) ?? bytesOf(machine.find(({path}) => path === "chip.hbm")?.value ?? "");
 const overMemory = ({over_hbm: over, memory_bytes: memory}) => over === true || (isNumber(memory?.hbm) && memory.total > memory.hbm);
 const tooMuch = (result) => overMemory(result) ? make("span", {class: "badge", title: "it needs more memory than the device has"}, "does not fit") : null;
 /** As in podsim's tables. */

@@ -1,19 +1,21 @@
 // The timeline of a device: lines of bars, of which only what can be seen is drawn.
-const rowHeight = 22, axisHeight = 24, most = 40;  // most: entries of the legend
+const rowHeight = 22, axisHeight = 24;
+/** Colours of operations, of which no two are the same; others are grey. */
+const operationFills = ["", "45%, var(--paper)", "55%, var(--ink)"].flatMap((mixed) => fills.slice(0, 7).map((fill) => mixed === "" ? fill : `color-mix(in srgb, ${fill} ${mixed})`));
 
 /** The bars of a line with their times in picoseconds from the start of the run. */
-function unpacked({name, task, gap, length}) {
+function unpacked({name, task, gap, length, call}) {
   const begin = new Float64Array(task.length), end = new Float64Array(task.length);
   for (let i = 0, at = 0; i < task.length; ++i) {
     begin[i] = at + gap[i];
     at = end[i] = begin[i] + length[i];
   }
-  return {name, task, begin, end};
+  return {name, task, begin, end, call};
 }
 
 /** Which operation of the run each task belongs to: the one with the longest name that its own begins with; -1: none. */
 function operationsOf(tasks, operations) {
-  const numbers = new Map(operations.map(({name}, o) => [name, o])), longest = mostOf([0, ...operations.map(({name}) => name.length)]);
+  const numbers = new Map(operations.map((name, o) => [name, o])), longest = mostOf([0, ...operations.map((name) => name.length)]);
   return tasks.map((task) => {
     for (let length = Math.min(task.length, longest); length > 0; --length) {
       const found = numbers.get(task.slice(0, length));
@@ -37,8 +39,9 @@ function firstAfter(ends, time) {
 class Timeline {
   constructor(record) {
     this.record = record;
-    this.operations = record.result.operations ?? [];
-    this.operationOf = operationsOf(record.tasks, this.operations);
+    this.operations = (record.result.operations ?? []).map(({name}) => name);
+    this.ofTask = operationsOf(record.tasks, this.operations);
+    this.ofCall = record.calls.map(({name}) => (this.operations.includes(name) || this.operations.push(name), this.operations.indexOf(name)));
     this.end = Math.max(amount(record.result.makespan_s) * 1e12, 1);
     [this.from, this.to] = [0, this.end];
     this.drawing = make("svg", {tabindex: 0, role: "application", "aria-label": "timeline: plus and minus zoom, arrows move, 0 shows all",
@@ -51,27 +54,41 @@ class Timeline {
       record.timelines.map((t, i) => make("option", {value: i}, `device ${t.device} (${t.name})${t.alike > 1 ? `, and ${t.alike - 1} alike` : ""}`)));
     this.element = make("div", {}, make("div", {class: "tools"}, this.devices, this.button("zoom in", () => this.zoom(0.5)), this.button("zoom out", () => this.zoom(2)),
       this.button("all", () => this.move(0, this.end)), this.search, this.button("next", () => this.next()), this.found), this.drawing,
-      legend(this.operations.slice(0, most).map(({name}, o) => [name, this.fill(o)])), this.listing = make("details", {}));
+      this.keys = make("div"), this.listing = make("details", {}));
     this.listing.addEventListener("toggle", () => this.listing.open && this.list());
     new ResizeObserver(() => this.draw()).observe(this.drawing);
     this.show(0);
   }
 
   button(name, action) { return make("button", {type: "button", onclick: action}, name); }
-  fill(operation) { return operation < 0 ? fills[7] : fills[operation % 7]; }
+  /** The call that a bar is or is in; undefined: none. */
+  callOf(line, i) { return line.call?.[i] > 0 ? this.record.calls[line.call[i] - 1] : undefined; }
+  operationOf(line, i) { return line.call?.[i] > 0 ? this.ofCall[line.call[i] - 1] : this.ofTask[line.task[i]]; }
+  fill(operation) { return this.looks.get(operation) ?? fills[7]; }
 
   show(index) {
     this.lines = this.record.timelines[index].lines.map(unpacked);
     this.listing.replaceChildren(make("summary", {}, "as a table"));
     this.listing.open = false;
+    const times = new Map();  // the longest on one line
+    for (const line of this.lines) {
+      const onLine = new Map();
+      line.task.forEach((_, i) => onLine.set(this.operationOf(line, i), (onLine.get(this.operationOf(line, i)) ?? 0) + line.end[i] - line.begin[i]));
+      for (const [operation, time] of onLine) times.set(operation, Math.max(times.get(operation) ?? 0, time));
+    }
+    const named = [...times.keys()].filter((o) => o >= 0).sort((a, b) => times.get(b) - times.get(a)), shown = named.slice(0, operationFills.length);
+    this.looks = new Map(shown.map((o, i) => [o, operationFills[i]]));
+    const others = [...(named.length > shown.length ? [`${named.length - shown.length} other operation${named.length - shown.length === 1 ? "" : "s"}`] : []), ...(times.has(-1) ? ["tasks of no operation"] : [])].join(", ");
+    this.keys.replaceChildren(legend([...shown.map((o) => [this.operations[o], this.fill(o)]), ...(others === "" ? [] : [[others, fills[7]]])]));
     this.draw();
   }
 
   list() {
-    const rows = this.lines.flatMap(({name, task, begin, end}) => Array.from(task, (t, i) => [name, this.record.tasks[t], begin[i], end[i]]));
-    const shown = rows.sort((a, b) => a[2] - b[2]).slice(0, 2000);
+    const rows = this.lines.flatMap((line) => Array.from(line.task, (t, i) => [line.name, this.record.tasks[t], this.callOf(line, i)?.name ?? "", line.begin[i], line.end[i]]));
+    const shown = rows.sort((a, b) => a[3] - b[3]).slice(0, 2000), calls = rows.some(([, , call]) => call !== "");
     this.listing.replaceChildren(make("summary", {}, "as a table"), rows.length > shown.length ? make("p", {}, `the first ${shown.length} of ${rows.length} bars`) : null ?? "",
-      table(["line", "task", "begins", "ends"], shown.map(([line, task, begin, end]) => [line, task, timeText(begin / 1e12), timeText(end / 1e12)]), 2));
+      table(["line", "task", ...(calls ? ["a call of"] : []), "begins", "ends"],
+        shown.map(([line, task, call, begin, end]) => [line, task, ...(calls ? [call] : []), timeText(begin / 1e12), timeText(end / 1e12)]), calls ? 3 : 2));
   }
 
   width() { return Math.max(this.drawing.clientWidth, 320); }
@@ -107,14 +124,14 @@ class Timeline {
     actions[event.key]();
   }
 
-  matches(task) { return this.record.tasks[task].toLowerCase().includes(this.search.value.toLowerCase()); }
+  matches(line, i) { return `${this.record.tasks[line.task[i]]}\n${this.callOf(line, i)?.name ?? ""}`.toLowerCase().includes(this.search.value.toLowerCase()); }
   /** To the next bar that is searched for, in order of time. */
   next() {
     if (this.search.value === "") return;
     let best = null;
-    for (const {task, begin, end} of this.lines)
-      for (let i = 0; i < task.length; ++i)
-        if (this.matches(task[i]) && begin[i] > this.from + (this.to - this.from) * 0.4001 && (best === null || begin[i] < best[0])) best = [begin[i], end[i]];
+    for (const line of this.lines)
+      for (let i = 0; i < line.task.length; ++i)
+        if (this.matches(line, i) && line.begin[i] > this.from + (this.to - this.from) * 0.4001 && (best === null || line.begin[i] < best[0])) best = [line.begin[i], line.end[i]];
     if (best === null) return this.move(0, this.to - this.from);
     const span = Math.min(this.to - this.from, Math.max((best[1] - best[0]) * 5, this.end / 1e6));
     this.move(best[0] - span * 0.4, best[0] + span * 0.6);
@@ -126,7 +143,7 @@ class Timeline {
     const step = niceStep(this.to - this.from, Math.max(Math.floor((width - this.left()) / 110), 1));
     const parts = [];
     for (let tick = Math.ceil(this.from / step) * step; tick <= this.to; tick += step)
-      parts.push(make("line", {class: "rule", x1: this.x(tick), x2: this.x(tick), y1: 14, y2: height}), make("text", {class: "faint", x: this.x(tick) + 3, y: 11}, timeText(tick / 1e12)));
+      parts.push(make("line", {class: "rule", x1: this.x(tick), x2: this.x(tick), y1: 14, y2: height}), timeLabel(this.x(tick) + 3, 11, tick, width));
     let matching = 0;
     this.lines.forEach((line, l) => {
       const y = axisHeight + l * rowHeight;
@@ -134,21 +151,22 @@ class Timeline {
       const paths = new Map();
       const put = (fill, from, to) => paths.set(fill, `${paths.get(fill) ?? ""}M${from.toFixed(2)} ${y + 2}H${to.toFixed(2)}V${y + rowHeight - 3}H${from.toFixed(2)}z`);
       const searched = this.search.value !== "";
+      const drawn = ({fill, from, to}) => put(fill, from, to - from > 3 ? to - 0.7 : to);  // apart from the next where there is room
       // Bars that are narrower than a pixel join the bar of their colour beside them.
       let run = null;
       for (let i = firstAfter(line.end, this.from); i < line.task.length && line.begin[i] < this.to; ++i) {
         const from = Math.max(this.x(line.begin[i]), this.left()), to = Math.min(Math.max(this.x(line.end[i]), from + 0.3), width);
-        const fill = this.fill(this.operationOf[line.task[i]]);
-        if (searched && this.matches(line.task[i])) ++matching, put("found", from, to);
+        const fill = this.fill(this.operationOf(line, i));
+        if (searched && this.matches(line, i)) ++matching, put("found", from, to);
         if (run !== null && run.fill === fill && from - run.to < 0.5 && (to - from < 1 || run.to - run.from < 1)) {
           run.to = to;
           continue;
         }
-        if (run !== null) put(run.fill, run.from, run.to);
+        if (run !== null) drawn(run);
         run = {fill, from, to};
       }
-      if (run !== null) put(run.fill, run.from, run.to);
-      for (const [fill, d] of paths) parts.push(fill === "found" ? make("path", {class: "found", d}) : make("path", {d, fill, stroke: "var(--paper)", "stroke-width": 0.5}));
+      if (run !== null) drawn(run);
+      for (const [fill, d] of paths) parts.push(fill === "found" ? make("path", {class: "found", d}) : make("path", {d, fill}));
     });
     this.found.textContent = this.search.value === "" ? "" : `${matching} in view`;
     this.drawing.setAttribute("height", height);
@@ -166,7 +184,10 @@ class Timeline {
   hover(event) {
     const area = this.drawing.getBoundingClientRect();
     const found = this.at(event.clientX - area.left, event.clientY - area.top);
-    tell(found && `${this.record.tasks[found.line.task[found.i]]}: ${timeText(found.line.begin[found.i] / 1e12)} to ${timeText(found.line.end[found.i] / 1e12)}, ` +
-      timeText((found.line.end[found.i] - found.line.begin[found.i]) / 1e12), event);
+    tell(found && this.textOf(found), event);
+  }
+  textOf({line, i}) {
+    const call = this.callOf(line, i), held = call && line.name === "calls" ? `; a call of ${call.name}: ${call.parts.map(({name, time_s: time}) => `${name} ${timeText(time)}`).join(", ")}` : "";
+    return `${this.record.tasks[line.task[i]]}: ${timeText(line.begin[i] / 1e12)} to ${timeText(line.end[i] / 1e12)}, ${timeText((line.end[i] - line.begin[i]) / 1e12)}${held}`;
   }
 }

@@ -30,10 +30,10 @@ constexpr int most_dropped = 8;          // words of a task's name behind that o
 
 using Operation = std::size_t;
 
-/// The operations of the tasks of a record: those of its result, and what they lack.
+/// The operations of the tasks of a record: those of its result, and what they lack. A call belongs to its function.
 class OperationNames {
  public:
-  OperationNames(const std::vector<StepOperation>& known, const std::vector<std::string>& tasks) {
+  OperationNames(const std::vector<StepOperation>& known, const Record& record) {
     std::unordered_map<std::string, Operation> numbers;
     const auto number_of = [&](const std::string& name) {
       const auto [entry, is_new] = numbers.try_emplace(name, names_.size());
@@ -41,7 +41,8 @@ class OperationNames {
       return entry->second;
     };
     for (const StepOperation& operation : known) number_of(operation.name);
-    for (const std::string& task : tasks) {
+    for (const RecordedCall& call : record.calls) of_call_.push_back(number_of(call.name));
+    for (const std::string& task : record.tasks) {
       // "ff1: gather W s3 +1" is a task of "ff1: gather W": the longest beginning that is the name of an operation of the result.
       const std::string name = without_slice(task);
       const auto known_as = [&](std::size_t size) {
@@ -55,13 +56,13 @@ class OperationNames {
       of_task_.push_back(operation ? *operation : number_of(name));
     }
   }
-  [[nodiscard]] Operation of(std::uint32_t task) const { return of_task_[task]; }
+  [[nodiscard]] Operation of(const RecordedBar& bar) const { return bar.call == 0 ? of_task_[bar.task] : of_call_[bar.call - 1]; }
   [[nodiscard]] const std::string& name(Operation operation) const { return names_[operation]; }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
 
  private:
   std::vector<std::string> names_;
-  std::vector<Operation> of_task_;
+  std::vector<Operation> of_task_, of_call_;
 };
 
 /// The time of a run, cut into columns.
@@ -113,7 +114,7 @@ ChartLine chart_line(const RecordedLine& line, const OperationNames& names, cons
         at = column;
       }
       const std::int64_t to = std::min(until, axis.begin_of(at + 1));
-      times[names.of(bar.task)] += to - from;
+      times[names.of(bar)] += to - from;
       from = to;
     }
   }
@@ -195,7 +196,8 @@ std::string legend_text(const RecordedTimeline& timeline, const OperationNames& 
   std::vector<Bars> bars(names.size());
   for (const RecordedLine& line : timeline.lines)
     for (const RecordedBar& bar : line.bars) {
-      Bars& sum = bars[names.of(bar.task)];
+      if (bar.call != 0 && line.name != "calls") continue;  // a part of a bar that counts
+      Bars& sum = bars[names.of(bar)];
       ++sum.count;
       sum.seconds += to_seconds(bar.end - bar.begin).count();
     }
@@ -225,7 +227,7 @@ std::string legend_text(const RecordedTimeline& timeline, const OperationNames& 
 Expected<std::string> timeline_chart(const Record& record, const RecordedTimeline& timeline, const std::string& name, std::size_t columns, bool coloured) {
   const auto step = read_run_step(record.result, name + ": result");
   if (!step) return step.error();
-  const OperationNames names{step->block.operations, record.tasks};
+  const OperationNames names{step->block.operations, record};
   std::int64_t end = 1;
   for (const RecordedTimeline& other : record.timelines)
     for (const RecordedLine& line : other.lines)

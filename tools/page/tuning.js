@@ -6,13 +6,22 @@ const planMesh = (plan) => meshText(plan.memory_bytes || plan.kind ? Object.from
 const planText = (plan) => [plan.baseline, plan.slice, planMesh(plan), plan.pipeline, plan.microbatches ? `${plan.microbatches} microbatch${plan.microbatches === 1 ? "" : "es"}` : "",
   plan.remat ? `remat ${plan.remat}` : ""].filter((part) => part).join(", ");
 
+/** What the search looked at, in the words of podsim's own table. */
+function searched(result) {
+  const training = result.training !== undefined;
+  const all = training ? [["candidates considered", result.candidates], ["never simulated", result.interrupted ? null : result.pruned], ["steps simulated", result.simulated],
+    ["over memory", result.over_memory], ["layers simulated for bounds", result.layers_simulated]]
+    : [["options of products considered", result.candidates], ["ruled out by their bounds", result.interrupted ? null : result.pruned], ["parts simulated", result.simulated]];
+  return all.filter(([, count]) => isNumber(count)).map(([name, count]) => [name, String(count)]);
+}
+
 function tuningHead(record) {
   const {result} = record, best = result.plans[0];
-  const over = amount(result.over_memory) > 0 ? `, ${result.over_memory} need more memory than a device has` : "";
-  return [heading(`${said(result.workload ?? result.training)}: the best of ${said(result.candidates)} candidates`, record, hypothetical(best), " ", tooMuch(best)),
+  return [heading(`${said(result.workload ?? result.training)}: the best plan`, record, hypothetical(best), " ", tooMuch(best)),
     make("div", {class: "figures"}, figure("time", timeText(planTime(best))), mfuText(best) === "" ? null : figure("MFU", mfuText(best)), figure("memory of a device", peakText(best, planMemory(best))),
       figure("slice", said(best.slice)), figure("mesh", planMesh(best))),
-    make("p", {}, `${said(result.simulated)} simulated, ${said(result.pruned)} ruled out without${over}${result.interrupted ? "; interrupted: the best plans known so far" : ""}`),
+    make("div", {class: "figures"}, searched(result).map(([name, count]) => figure(name, count))),
+    result.interrupted ? make("p", {class: "warning"}, "Interrupted: the best plans known so far.") : null,
     best.run ? make("p", {class: "command"}, best.run) : null,
     (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
 }

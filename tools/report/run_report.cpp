@@ -316,6 +316,7 @@ Json row_json(const Row& row) {
   json.set("mfu", or_null(r.mfu));
   json.update(Json{{"link_bytes", r.link_bytes},
                    {"peak_memory_bytes", r.peak_memory_bytes},
+                   {"hbm_bytes", row.hbm ? Json(row.hbm->count()) : Json()},
                    {"over_hbm", row.over_hbm},
                    {"tasks", r.tasks},
                    {"events", r.events}});

@@ -320,6 +320,7 @@ void conclude(Run& run, std::optional<Metrics> metrics, const Stopwatch& wall, c
   run.row.result.trust = prepared.trust;
   run.row.result = result_of(run);
   run.row.result.engine = options.engine->name;
+  if (const Bytes hbm = run.system->machine.chip.hbm; hbm < Bytes{std::numeric_limits<std::int64_t>::max()}) run.row.hbm = hbm;
   run.row.over_hbm = run.metrics.peak_memory > run.system->machine.chip.hbm;
   run.row.axes = run.metrics.axes;
   if (run.row.problem.training != nullptr) run.row.training = std::make_shared<const TrainingResult>(training_result(run));

@@ -34,6 +34,7 @@ struct Row {
   Result result{};
   ProblemSummary problem{};
   SystemChanges changes{};
+  std::optional<Bytes> hbm{};  // of a device; nullopt: unlimited
   bool over_hbm = false;  // the peak memory does not fit the device
   std::vector<AxisMetrics> axes{};
   CallSummary calls{};
