@@ -464,7 +464,7 @@ class SideBySide(TraceCase):
         with open(table, "w", encoding="utf-8") as file:
             file.write("Rank,Program id,HLO op category,HLO op name\n1,1,fusion,fusion.1\n")
         self.refused(table, "a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one")
-        self.refused(f"{self.folder}/nccl.txt", "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found")
+        self.refused(f"{self.folder}/nccl.txt", "expected a profile with a timeline, *.xplane.pb, *.trace.json, *.trace.json.gz or a folder, found")
         self.refused(f"{self.folder}/none.xplane.pb", "none.xplane.pb: ")
         self.refused(None, "--with-step: expected --with PROFILE beside it, found none", "--with-step", "1")
         profile = self.own_profile(RUNS["a block"])

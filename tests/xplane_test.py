@@ -206,6 +206,32 @@ class Forms(ProfileCase):
         self.run_of([*words, "--trace-devices", "0"], "log")
         self.assertEqual(os.listdir(run), ["host-0.xplane.pb"])
 
+    def test_a_folder_is_read_back_as_one_profile(self):
+        words = ["run", "--machine", "tpu_v4", "--slice", "4x4", *BLOCK]
+        run = self.run_of([*words, "--trace-devices", "all"], "log")
+        for folder in ("log", "log/plugins/profile", "log/plugins/profile/podsim"):
+            diff = podsim("diff", "--measured", f"{self.folder}/{folder}", self.folder + "/run.json", "--format", "json")
+            self.assertEqual((diff.returncode, diff.stderr), (0, ""), folder)
+            found = json.loads(diff.stdout)
+            self.assertEqual(round(found["measured_s"] * 1e12), round(run["makespan_s"] * 1e12))
+            for side in ("predicted", "measured"):
+                self.assertEqual(found["matching"][side]["matched"], found["matching"][side]["of"])
+            self.assertEqual(found["warnings"], [])
+        both = podsim(*words, "--trace", self.folder + "/t.json", "--with", self.folder + "/log")
+        self.assertEqual(both.returncode, 0, both.stderr)
+        self.assertIn("is beside devices 0-15", both.stderr)  # of all four hosts
+        self.assertNotIn("warning", both.stderr)
+        with open(self.folder + "/t.json", encoding="utf-8") as file:
+            late = [int(event["args"]["late_ps"]) for event in json.load(file)["traceEvents"] if "late_ps" in event.get("args", {})]
+        self.assertTrue(late)
+        self.assertEqual(set(late), {0})
+        of_one, of_all = (podsim("calibrate", "--from", "xplane", self.folder + name, "--observations-only").stdout
+                          for name in ("/log/plugins/profile/podsim/host-0.xplane.pb", "/log"))
+        self.assertEqual(of_one.count("\n"), of_all.count("\n"))
+        refused = podsim("diff", "--measured", f"{self.folder}/log", self.folder + "/run.json", "-o", f"{self.folder}/log/plugins/profile/podsim/host-2.xplane.pb")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("expected a file of its own", refused.stderr)
+
     def test_representatives_say_how_many_are_alike(self):
         words = ["run", "--machine", "tpu_v4", "--slice", "4x6", "--wrap", "none", "--collective", "all-gather", "--axis", "row", "--bytes", "64KiB"]
         run = self.run_of([*words, "--trace-devices", "representatives"], "log")

@@ -12,6 +12,7 @@
 
 #include "tools/report/trace.hpp"
 #include "tools/report/xplane_trace.hpp"
+#include "validation/diff/match_coverage.hpp"
 
 namespace podsim {
 
@@ -118,8 +119,8 @@ OptionGroup trace_options() {
        "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and\npodsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
           {"trace-devices", word("N[-M][,...]|all|representatives"),
        "which devices are in the trace, as 0,3,8-11; representatives: one\nof each class of a folded run, with how many are alike; left out:\nall, or of more than 16 the first 16"},
-          {"with", input_file("PROFILE"),
-       "put a measured step into --trace FILE.json, beside the simulated\noperations of each device and joined to them as podsim diff matches\nthem: *.xplane.pb, *.trace.json[.gz]"},
+          {"with", input_file("PROFILE", files_of_profile),
+       "put a measured step into --trace FILE.json, beside the simulated\noperations of each device and joined to them as podsim diff matches\nthem: *.xplane.pb, *.trace.json[.gz], or the folder that TensorBoard\nshows, of which the last run counts"},
           {"with-step", word("N"), "which step of --with, from 1; left out: the median by time"}};
 }
 
@@ -154,8 +155,10 @@ Expected<ProfiledStep> measured_step(const Options& options, const System& syste
   const std::string& path = options.text("with");
   if (request.form != TraceRequest::Form::json)
     return Diagnostic{option("with"), "expected --trace FILE.json or FILE.json.gz beside it, found " + quoted(options.text("trace"))};
-  const auto form = profile_form(path);
-  if (!form) return Diagnostic{option("with"), "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found " + quoted(path)};
+  const auto files = find_profile(path);
+  if (!files) return files.error();
+  if (files->form.empty())
+    return Diagnostic{option("with"), "expected a profile with a timeline, *.xplane.pb, *.trace.json, *.trace.json.gz or a folder, found " + quoted(path)};
   StepChoice choice;
   if (options.has("with-step")) {
     const auto asked = options.integer("with-step", 1, std::numeric_limits<int>::max());
@@ -166,7 +169,7 @@ Expected<ProfiledStep> measured_step(const Options& options, const System& syste
     const auto device = device_measured_as(name);
     return device && device->value < system.mesh.devices() && (request.representatives || std::ranges::binary_search(request.devices, *device));
   };
-  auto step = profile_step(*form, path, {}, choice);
+  auto step = profile_step(*files, {}, choice);
   if (!step) return step.error();
   std::vector<DeviceId> beside;
   for (const ProfiledDeviceStep& measured : step->devices) beside.push_back(*device_measured_as(measured.device));
@@ -255,7 +258,13 @@ Status write_trace(TraceRequest& request, const Run& run) {
     extras.measured = &*request.measured;
     extras.layers = run.row.problem.blocks;
   }
-  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, extras);
+  MatchCoverage coverage;
+  extras.compared = [&coverage](const StepDiff& diff) { coverage += coverage_of(diff); };
+  if (auto ok = write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, extras); !ok) return ok;
+  if (!request.measured) return success();
+  request.notes.push_back(to_text(coverage));
+  if (std::string warning = warning_of(coverage); !warning.empty()) request.warnings.push_back(std::move(warning));
+  return success();
 }
 
 }  // namespace podsim

@@ -43,6 +43,7 @@ struct TraceRequest {
   std::string path;               // of the file; of a folder that of the run in it: DIR/plugins/profile/podsim
   std::optional<ProfiledStep> measured{};  // beside the simulated lines of a json
   std::vector<std::string> notes{};        // for standard error
+  std::vector<std::string> warnings{};     // likewise, and for the result: the measured step hardly matches
 };
 
 /// Of a system. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is

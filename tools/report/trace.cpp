@@ -11,6 +11,7 @@
 #include "tools/report/side_by_side.hpp"
 #include "tools/report/trace_counters.hpp"
 #include "tools/report/trace_levels.hpp"
+#include "validation/diff/match_coverage.hpp"
 
 namespace podsim {
 
@@ -227,6 +228,10 @@ class TraceWriter {
     if (found == all.end()) return;
     const SideBySide both = beside(model_, timeline_, device, *found, extras_.measured->names, extras_.layers);
     const int pid = device.value + 1;
+    if (extras_.compared) extras_.compared(both.diff);
+    const MatchCoverage coverage = coverage_of(both.diff);
+    event(R"({{"ph":"M","pid":{},"name":"process_labels","args":{{"labels":"matched {} of {} predicted operations,{} of {} measured ones"}}}})", pid,
+          coverage.predicted.matched, coverage.predicted.all, coverage.measured.matched, coverage.measured.all);
     std::vector<std::string> names;
     for (const std::string& name : both.names) names.push_back(json_text(std::string_view{name}.substr(0, longest_name)));
     name_thread(pid, next_thread_, "simulated operations");
