@@ -31,7 +31,7 @@ Status write_record(Sink& sink, const Run& run, Details details, const Options& 
     else
       missing.push_back("the critical path and what each machine value would change: " + explanation.error().message);
   }
-  auto record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION, how.control.stop);
+  auto record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION, how.control.stop, how.counting);
   if (!record) return record.error();
   record->missing.insert(record->missing.end(), missing.begin(), missing.end());
   sink.write(write_record(*record));

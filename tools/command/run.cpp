@@ -136,7 +136,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
       return Diagnostic{{}, why + ". --force tells the times all the same"};
   if (*trace) {
     how->tell("writing the trace");
-    if (auto ok = write_trace(**trace, *run); !ok) return ok.error();
+    if (auto ok = write_trace(**trace, *run, how->counting); !ok) return ok.error();
   }
   if (*chakra) {
     how->tell("writing the Chakra traces");

@@ -74,7 +74,7 @@ void remove_former(const std::string& folder, const std::map<int, std::vector<De
   for (const auto& path : former) std::filesystem::remove(path, ignored);
 }
 
-Status write_profiles(TraceRequest& request, const Run& run) {
+Status write_profiles(TraceRequest& request, const Run& run, WritingProgress& progress) {
   const auto hosts = hosts_among(*run.system, request.devices);
   std::vector<std::unique_ptr<Sink>> sinks;
   for (const auto& [host, devices] : hosts) {
@@ -85,7 +85,7 @@ Status write_profiles(TraceRequest& request, const Run& run) {
       if (!sink) return sink.error();
       sinks.push_back(*std::move(sink));
     }
-    if (auto ok = write_xplane(run.model, run.timeline, {host_name(host), devices, run.metrics.busiest, request.representatives}, *sinks.back()); !ok) return ok;
+    if (auto ok = write_xplane(run.model, run.timeline, {host_name(host), devices, run.metrics.busiest, &progress, request.representatives}, *sinks.back()); !ok) return ok;
   }
   for (const auto& sink : sinks)
     if (auto ok = sink->close(); !ok) return ok;
@@ -228,16 +228,17 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
   return std::optional<TraceRequest>{std::move(request)};
 }
 
-Status write_trace(TraceRequest& request, const Run& run) {
+Status write_trace(TraceRequest& request, const Run& run, const WritingProgress::Counting& counting) {
   if (request.representatives) {
     request.devices.assign(run.model.device_of.begin(), run.model.device_of.end());
     std::ranges::sort(request.devices);
   }
-  if (request.form == TraceRequest::Form::folder) return write_profiles(request, run);
+  WritingProgress progress{run.model, request.devices, counting};
+  if (request.form == TraceRequest::Form::folder) return write_profiles(request, run, progress);
   if (request.form == TraceRequest::Form::xplane) {
     std::string host = std::filesystem::path{request.path}.filename().string();
     host.resize(host.size() - profile_end.size());
-    if (auto ok = write_xplane(run.model, run.timeline, {host, request.devices, run.metrics.busiest, request.representatives}, *request.sink); !ok) return ok;
+    if (auto ok = write_xplane(run.model, run.timeline, {host, request.devices, run.metrics.busiest, &progress, request.representatives}, *request.sink); !ok) return ok;
     return request.sink->close();
   }
   const Result& result = run.row.result;
@@ -253,6 +254,7 @@ Status write_trace(TraceRequest& request, const Run& run) {
       {"devices", fmt::format("{} of {}", to_text(request.devices), mesh.devices())},
   };
   TraceExtras extras{request.representatives};
+  extras.progress = &progress;
   if (request.measured) {
     metadata.emplace_back("measured_step", fmt::format("{} of {}", request.measured->number, request.measured->steps));
     extras.measured = &*request.measured;

@@ -9,6 +9,7 @@
 #include "tools/command/options.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "tools/report/sink.hpp"
+#include "tools/report/writing_progress.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
@@ -53,7 +54,8 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
 
 /// Writes the file, or into the folder DIR/plugins/profile/podsim a file of each host of the slice that drives one of the devices, host-<n>.xplane.pb. They
 /// appear when all are complete, and profiles that a former run left there go. Errors: one cannot be written; none has appeared then.
-Status write_trace(TraceRequest& request, const Run& run);
+/// `counting` is told how many of the devices' tasks are in it.
+Status write_trace(TraceRequest& request, const Run& run, const WritingProgress::Counting& counting = {});
 
 /// Devices of a mesh of `count`, as `0,3,8-11` or `all`: increasing, each once. Errors: anything else, a device that the mesh does not have.
 Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count, const SourceLocation& where);

@@ -172,7 +172,8 @@ Expected<RecordedNetwork> network_of(const Run& run, Cancellation stop) {
 
 }  // namespace
 
-Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop) {
+Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop,
+                           const std::function<void(std::size_t done, std::size_t all)>& counting) {
   Record record{std::move(podsim_version), std::move(command), recorded_result(result_json(run, details)), sourced_values(run.system->machine), {}, {}, {}};
   std::vector<DeviceMetrics> classes = details.devices;
   std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.devices > b.devices; });
@@ -180,12 +181,14 @@ Expected<Record> record_of(const Run& run, const Details& details, std::string c
   std::size_t bars = 0;
   for (const DeviceMetrics& metrics : classes) {
     if (record.timelines.size() == most_timelines) break;
+    if (counting) counting(record.timelines.size(), std::min(classes.size(), most_timelines));
     if (run.model.deployment.places[run.model.node_of[metrics.device.index()]].program == no_device) continue;
     RecordedTimeline timeline = timeline_of(run, metrics, names);
     bars += bars_of(timeline);
     if (bars > most_bars && !record.timelines.empty()) break;
     record.timelines.push_back(std::move(timeline));
   }
+  if (counting) counting(0, 0);
   if (record.timelines.size() < classes.size())
     record.missing.push_back(fmt::format("the timelines of {} of {} classes of devices", classes.size() - record.timelines.size(), classes.size()));
   add_memory(record, run);

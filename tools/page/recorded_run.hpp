@@ -1,6 +1,7 @@
 // The record of a run.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "tools/page/record.hpp"
@@ -15,7 +16,7 @@ inline constexpr int most_drawn_nodes = 8192;        // of a network; a larger o
 
 /// Of a run whose timeline is recorded; `details` have its devices, `command` is what a shell takes. Cost O(n log n) for the n tasks of each device
 /// that it shows, and that of an unfolded model's routes.
-/// Errors: cancelled work.
-Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop = {});
+/// `counting` is told how many of the timelines it has. Errors: cancelled work.
+Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop = {}, const std::function<void(std::size_t done, std::size_t all)>& counting = {});
 
 }  // namespace podsim

@@ -14,7 +14,8 @@
 //   X         a task's label, or the name of what tasks belong to; ts and dur in microseconds with six decimals: exactly the picoseconds of the
 //             timeline (also 0, where jax's exporter would write 1 ps). Halves of a transfer last from its start to their own end.
 //   C         a counter of a device where its value changes (trace_counters.hpp), by name:
-//               row + send         what it sends in that direction: bytes_in_flight; utilisation: of the slowest link of each transfer's path, 1 is all
+//               row + send         what it sends in that direction: bytes_in_flight; bytes_per_second, which adds up to the payloads; utilisation: that rate over the bandwidth of the
+//                                  slowest link of each transfer's path, of several such links their sum, so that 1 is all. What calls send is in the counter of the axis alone
 //               row                what it sends along an axis, also in a call (its mean): bytes_per_second. Over time it adds up to the payloads times
 //                                  the links they cross, and over all devices to the run's link_bytes; `channel` is that of sends
 //               memory             bytes of live buffers; the most over all devices is the run's peak memory
@@ -57,6 +58,7 @@
 #include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
 #include "tools/report/sink.hpp"
+#include "tools/report/writing_progress.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 #include "validation/diff/step_diff.hpp"
 
@@ -69,6 +71,7 @@ struct TraceExtras {
   bool tell_alike = false;                // a label of each process says how many devices the model simulates as this one
   const ProfiledStep* measured = nullptr;  // beside the simulated operations of the devices with its numbers, aligned at the step's beginning
   std::int64_t layers = 1;                // blocks in the measured step
+  WritingProgress* progress = nullptr;
   std::function<void(const StepDiff&)> compared{};  // called for each device that a measured step stands beside
 };
 

@@ -49,7 +49,7 @@ void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
       ops_.push_back({hlo && event.name == event.text ? hlo->name : std::string{event.name}, hlo ? std::string{event.text} : std::string{},
                       std::string{event.category}, std::string{event.provenance}, event.flops});
   }
-  lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second});
+  lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second, event.overlapped_ps.value_or(-1)});
 }
 
 const std::vector<OperationTimes::Event>* OperationTimes::events_on(const ReadProfile::Device& device, std::string_view name) const {
@@ -108,9 +108,11 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
   std::vector<bool> has_end(ops_.size(), false);
   for (std::uint32_t op = 0; op < ops_.size(); ++op)
     if (sums.starts[op] != op) has_end[sums.starts[op]] = true;
+  std::map<std::uint32_t, double> told;  // by operation
   for (std::size_t e = 0; e < events.size(); ++e) {
     busy += self[e];
     const std::uint32_t op = events[e].op, whole = sums.starts[op];
+    if (events[e].overlapped_ps >= 0) told[whole] += static_cast<double>(events[e].overlapped_ps);
     sums.self[whole] += self[e];
     if (op == whole) sums.occurrences[op] += 1;
     if (op == whole && has_end[op])
@@ -122,7 +124,9 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
     else
       between[whole] += self[e];
   }
+  for (const auto& [op, overlapped] : told) sums.beside[op] += overlapped;
   for (const auto& [op, ends] : dones) {
+    if (told.contains(op)) continue;
     const std::vector<std::size_t>& begins = starts[op];
     double beside = 0;
     for (std::size_t i = 0; i < std::min(begins.size(), ends.size()); ++i) {

@@ -18,7 +18,7 @@ struct ProfiledOperation {
   std::string category;    // step_category.hpp
   double occurrences = 0;  // per device, a mean if they differ
   Seconds self;            // per device, the mean: excluding the operations nested in it
-  Seconds beside;          // of an asynchronous one: from its start to its done, excluding these two
+  Seconds beside;          // of an asynchronous one: from its start to its done, excluding these two, which is an upper bound; in a simulation's profile what that states
   Flops flops;             // of one occurrence on all cores of a device; 0: not stated
   Bytes bytes;             // of a collective: input of one occurrence per device; 0: not stated
   int group = 0;           // devices that take part in it; 0: not stated
@@ -96,6 +96,7 @@ class OperationTimes final : public ProfileSink {
   struct Event {
     std::int64_t begin_ps, duration_ps, span_ps;
     std::uint32_t op;
+    std::int64_t overlapped_ps = -1;  // -1: the profile does not say
   };
   struct Op {
     std::string name, text, category, provenance;
