@@ -205,11 +205,9 @@ Fit fit_shapes(const std::vector<Observation>& observations, const System& base,
     std::optional<Fit> next;
     Model next_model;
     const Eigen::VectorXd reach = reach_of(stage, predictions);
-    std::size_t tried = 0;  // of each kind at most `tries`
     for (const CostKind kind : kinds) {
       const auto missing = missed(stage, reach, predictions, kind, model.shapes);
       for (std::size_t p = 0; p < std::min(missing.size(), tries) && missing[p].first > options.noise; ++p) {
-        if (options.counting) options.counting(tried + p, kinds.size() * tries);
         Model more = model;
         take(more.shapes, kind, missing[p].second);
         const bool first = kind == CostKind::matmul ? model.shapes.products.empty() : model.shapes.curves.at(static_cast<std::size_t>(kind)).empty();
@@ -225,9 +223,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const System& base,
         next = std::move(with);
         next_model = std::move(more);
       }
-      tried += tries;
     }
-    if (options.counting) options.counting(0, 0);
     if (!next) break;
     stage = *std::move(next);
     if (options.progress) options.progress(stage.parameters.size());
