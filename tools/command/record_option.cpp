@@ -16,12 +16,17 @@ Expected<std::unique_ptr<Sink>> record_request(const Options& options) {
 }
 
 Status write_record(Sink& sink, const Run& run, Details details, const Options& options, const RunOptions& how) {
-  if (details.devices.empty()) details.devices = measure_devices(run.model, run.timeline);
+  if (details.devices.empty()) {
+    how.tell(fmt::format("writing the record: measuring {} devices", run.model.nodes()));
+    details.devices = measure_devices(run.model, run.timeline);
+  }
   std::vector<std::string> missing;
-  if (run.model.calls != nullptr)
+  if (run.model.calls != nullptr) {
     missing.emplace_back("links, and the timelines within calls: functions were played once; --calls inline plays every task");
-  else if (details.links.empty())
+  } else if (details.links.empty()) {
+    how.tell("writing the record: measuring links");
     details.links = measure_links(run.model, run.timeline);
+  }
   if (!details.explanation && run.model.calls == nullptr) {
     auto explanation = explain(run, how);
     if (explanation)
@@ -31,6 +36,7 @@ Status write_record(Sink& sink, const Run& run, Details details, const Options& 
     else
       missing.push_back("the critical path and what each machine value would change: " + explanation.error().message);
   }
+  how.tell("writing the record");
   auto record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION, how.control.stop, how.counting);
   if (!record) return record.error();
   record->missing.insert(record->missing.end(), missing.begin(), missing.end());
