@@ -19,10 +19,12 @@ import time
 import unittest
 
 PODSIM = os.path.abspath(sys.argv.pop())
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 POD = ["--machine", "tpu_v4", "--slice"]
 RUN = ["run", *POD, "4x4", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "meshslice", "--slice-count", "4"]
 PLAIN = {"TERM": "xterm-256color", "NO_COLOR": ""}
 # Seconds of work on any computer; ended when they have told enough.
+TRACED = ["run", "--machine", "tpu_v4", "--slice", "32x32", "--workload", "gpt3-block", "--batch", "1024", "--algorithm", "meshslice", "--slice-count", "8", "--trace-devices", "all", "--trace"]
 LONG_RUN = ["run", *POD, "64x64", "--gemm", "m=524288,n=49152,k=12288", "--algorithm", "meshslice", "--slice-count", "48", "--pad", "--fold", "off", "--force",
             "--straggler", "3.2=0.8"]
 
@@ -124,6 +126,9 @@ class Progress(unittest.TestCase):
                 (["tune", *POD, "16x32x32", "--workload", "llama3-405b-block", "--exhaustive"], r"\d+ parts simulated, [0-9.]+/s; .*\d+ s left"),
                 (["check", "--mesh", "row=8,col=8", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "meshslice", "--slice-count", "8"], r"\d+ of 100, [0-9.]+/s, \d+ s left: "),
                 (["validate"], r"\d+ of \d+, [0-9.]+/s, \d+ s left: fits"),
+                ([*TRACED, folder + "/t.json"], r"\d+ of \d+, [0-9.e+]+/s, \d+ s left: writing the trace"),
+                ([*TRACED, folder + "/t.xplane.pb"], r"\d+ of \d+, [0-9.e+]+/s, \d+ s left: writing the trace"),
+                (["calibrate", *8 * [os.path.join(ROOT, "validation/datasets/gemm_bf16_h100/observations.csv")], "--base", "dgx_h100", "--slice", "1x8"], r"2 of 4, [0-9.]+/s, \d+ s left: fitting"),
                 (["sweep", folder + "/s.textproto", "--store", folder + "/s.sqlite"], r"\[\d+/\d+\].* points/s, [0-9.]+ m?s left"),
             ):
                 with self.subTest(words[0]):

@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ RUNS = {
     "a block": ["--machine", "tpu_v4", "--slice", "4x4", *BLOCK],
     "a block on open axes": ["--machine", "tpu_v5e", "--slice", "4x4", *BLOCK],
     "a block on GPUs": ["--machine", "dgx_h100", "--slice", "2x8", "--mesh", "row=4,col=4", *BLOCK],
+    "directions of two links": ["--machine", "tpu_v4", "--slice", "4x4x4", "--mesh", "row=16,col=4", "--collective", "all-gather", "--axis", "row,col", "--bytes", "16MiB"],
+    "flows that share": ["--machine", "dgx_h100", "--slice", "2x8", "--mesh", "row=2,col=8", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "64MiB"],
     "a collective": ["--machine", "tpu_v4", "--slice", "4x4", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "1MiB"],
     "a pipeline": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "stage=4,fsdp=4", *TRAINING, "--pipeline", "1f1b", "--microbatches", "8"],
     "two steps": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "fsdp=16", *TRAINING, "--steps", "2"],
@@ -111,7 +114,7 @@ class TraceCase(unittest.TestCase):
             own = {name: bars for (of, tid), bars in lines.items() for name in [names[of, tid]] if of == pid}
             self.check_levels(own)
             self.check_operations(own)
-            self.check_traffic(own, {name: samples for (of, name), samples in counters.items() if of == pid}, run["machine"].startswith("tpu"))
+            self.check_traffic(own, {name: samples for (of, name), samples in counters.items() if of == pid})
         for samples in counters.values():
             times, values = [at for at, _ in samples], [value for _, value in samples]
             self.assertEqual(times, sorted(set(times)))
@@ -193,16 +196,19 @@ class TraceCase(unittest.TestCase):
                     extents[number] = min(begin, bar.begin), max(end, bar.end)
         self.assertEqual(operations, extents)
 
-    def check_traffic(self, own, counters, one_link):
-        """Bytes in flight are those of the sends that are under way; what an axis counts adds up to what was sent along it. `one_link`: each way of an axis."""
+    def check_traffic(self, own, counters):
+        """Bytes in flight are those of the sends that are under way; what a direction or an axis counts adds up to what was sent along it, never above its links' bandwidth."""
         has_calls = any(bar.args.get("op") == "call" for bar in own.get("compute", []))
         sent, per_axis, time = collections.defaultdict(lambda: collections.defaultdict(int)), collections.defaultdict(int), collections.defaultdict(int)
+        crossed, spent = collections.defaultdict(int), collections.defaultdict(int)
         for name, bars in own.items():
             for bar in bars:
                 if bar.args.get("half") != "send" or bar.end == bar.begin:
                     continue
                 of = re.sub(r" [0-9]+$", "", name)
                 size = int(bar.args["bytes"])
+                crossed[of] += size
+                spent[of] += bar.end - bar.begin
                 sent[of][bar.begin] += size
                 sent[of][bar.end] -= size
                 axis = bar.args["axis"].split("/")[0] if "axis" in bar.args else "channel"
@@ -221,10 +227,11 @@ class TraceCase(unittest.TestCase):
                 last = in_flight.get(at, last)
                 self.assertEqual(last, value, f"{name} at {at} ps")
             self.assertLessEqual(set(in_flight), set(changes))
+            self.assertAlmostEqual(integral(samples, "bytes_per_second"), crossed[name], delta=float(spent[name]) * 1e-12 + 1e-3)
+            bandwidth = statistics.median(value["bytes_per_second"] / value["utilisation"] for _, value in samples if value["utilisation"] > 0)
             for _, value in samples:
-                self.assertGreaterEqual(value["utilisation"], 0)
-                if one_link and name != "channel send":
-                    self.assertLessEqual(value["utilisation"], decimal.Decimal("1.00001"), name)
+                self.assertTrue(0 <= value["utilisation"] <= 1, name)
+                self.assertAlmostEqual(value["bytes_per_second"] / bandwidth, value["utilisation"], delta=decimal.Decimal("0.00001"))
                 self.assertEqual(value["utilisation"] == 0, value["bytes_in_flight"] == 0)
         axes = {name: samples for name, samples in counters.items() if name != "memory" and not name.endswith(" send")}
         if not has_calls:
@@ -263,6 +270,8 @@ class Traces(TraceCase):
             "a step that is not the run": change(level("step"), dur=decimal.Decimal("1.000000")),
             "bars that overlap": change(task, dur=events[task]["dur"] * 3),
             "an arrow that points backwards": change(arrow, ts=decimal.Decimal("0.000000")),
+            "a direction's rate that does not add up": change(sample, args={**events[sample]["args"], "bytes_per_second": events[sample]["args"]["bytes_per_second"] * 2}),
+            "a utilisation that is not the rate's": change(sample, args={**events[sample]["args"], "utilisation": events[sample]["args"]["utilisation"] / 2}),
             "bytes in flight that nobody sends": change(sample, args={**events[sample]["args"], "bytes_in_flight": 1}),
             "a rate that does not add up": change(rate, args={"bytes_per_second": events[rate]["args"]["bytes_per_second"] + 10**6}),
             "a sample too few": [*events[:sample], *events[sample + 1 :]],
@@ -464,7 +473,7 @@ class SideBySide(TraceCase):
         with open(table, "w", encoding="utf-8") as file:
             file.write("Rank,Program id,HLO op category,HLO op name\n1,1,fusion,fusion.1\n")
         self.refused(table, "a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one")
-        self.refused(f"{self.folder}/nccl.txt", "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found")
+        self.refused(f"{self.folder}/nccl.txt", "expected a profile with a timeline, *.xplane.pb, *.trace.json, *.trace.json.gz or a folder, found")
         self.refused(f"{self.folder}/none.xplane.pb", "none.xplane.pb: ")
         self.refused(None, "--with-step: expected --with PROFILE beside it, found none", "--with-step", "1")
         profile = self.own_profile(RUNS["a block"])

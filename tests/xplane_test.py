@@ -6,10 +6,13 @@ usage: xplane_test.py PODSIM PROTOC PROTO
 
 import collections
 import csv
+import decimal
 import json
 import os
+import re
 import resource
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -154,6 +157,8 @@ class Machines(ProfileCase):
             self.assertLess(abs(row["gap_s"]), 1e-12, row)
         for row in found["ops"]:
             self.assertLess(abs(row["gap_s"]), 1e-12, row)
+            self.assertEqual(round(row["measured_overlapped_s"] * 1e12), round(row["predicted_overlapped_s"] * 1e12), row)
+            self.assertEqual(row["measured_count"], row["predicted_count"], row)
 
         observations = podsim("calibrate", "--from", "xplane", self.folder + "/p.xplane.pb", "--observations-only")
         self.assertEqual(observations.returncode, 0, observations.stderr)
@@ -168,6 +173,71 @@ class Machines(ProfileCase):
         for machine, shape in SLICES.items():
             with self.subTest(machine):
                 self.check(machine, shape)
+
+
+class Observations(ProfileCase):
+    """Every collective of a profile is observed as the run's JSON and timeline have it, to the picosecond; or it says that the core hardly waited for it."""
+
+    ALGORITHMS = {"collective": ["--algorithm", "collective"], "meshslice": ["--algorithm", "meshslice", "--slice-count", "4"], "summa": ["--algorithm", "summa"],
+                  "wang": ["--algorithm", "wang"]}
+
+    def collectives_in_time(self, words, device):
+        """How long each collective and each shift of a device takes, by name without slice, from Chrome's form, which has other names and another writer."""
+        trace = podsim(*words, "--trace", self.folder + "/t.json", "--trace-devices", str(device))
+        self.assertEqual(trace.returncode, 0, trace.stderr)
+        with open(self.folder + "/t.json", encoding="utf-8") as file:
+            bars = [event for event in json.load(file, parse_float=decimal.Decimal)["traceEvents"] if event["ph"] == "X"]
+        extents = {}
+        for bar in bars:
+            args = bar["args"]
+            if args.get("level") != "operation" and (args.get("op") != "shift" or "collective_number" in args):
+                continue
+            begin, end = round(bar["ts"] * 10**6), round((bar["ts"] + bar["dur"]) * 10**6)
+            known = extents.setdefault((bar["name"], args.get("collective_number"), args.get("direction")), [begin, end])
+            known[0], known[1] = min(known[0], begin), max(known[1], end)
+        spans = collections.defaultdict(list)
+        for (name, *_), (begin, end) in extents.items():
+            spans[" ".join(word for word in name.split(" ") if not re.fullmatch("s[0-9]+", word))].append(end - begin)
+        return spans
+
+    def check(self, words):
+        run = self.run_of(words)
+        planes, _ = self.planes(self.folder + "/p.xplane.pb")
+        (device,) = [int(name.rsplit(":", 1)[1]) for name, plane in planes.items() if plane.stats.get("busiest")]
+        run = self.run_of([*words, "--trace-devices", str(device)])
+        diff = json.loads(podsim("diff", "--measured", self.folder + "/p.xplane.pb", self.folder + "/run.json", "--format", "json").stdout)
+        name_of = {row["predicted"][0]: row["measured"][0] for row in diff["ops"]}
+        self.assertEqual(len(name_of), len(run["operations"]), "every operation is there, and by its own name")
+        table = podsim("calibrate", "--from", "xplane", self.folder + "/p.xplane.pb", "--observations-only").stdout
+        observed = {row["source"].split(",")[0].replace("-start", ""): row for row in csv.DictReader(line for line in table.splitlines() if not line.startswith("#"))}
+        in_time = self.collectives_in_time(words, device)
+        seen = set()
+        for operation in run["operations"]:
+            name, kind = operation["name"], operation["category"]
+            row, spans = observed.get(name_of[name]), in_time[name]
+            if not operation.get("devices") or kind == "broadcast":  # of which calibrate knows no observations
+                continue
+            self.assertEqual(operation["count"], len(spans), name)
+            waited = round((operation["busy_s"] + operation["exposed_s"]) * 1e12)
+            if row is None:  # asynchronous, and the core waited for less than a tenth of each
+                self.assertLess(waited, sum(spans) / 10, name)
+                continue
+            seen.add(name)
+            self.assertEqual((row["op"], int(row["devices"]), int(row["bytes"])), (kind, operation["devices"], operation["bytes"]), name)
+            seconds = round(float(row["seconds"]) * 1e12)
+            if row.get("schedule") == "overlapped":
+                self.assertTrue(min(spans) <= seconds <= max(spans), name)  # a median of those that the core waited for
+            else:
+                self.assertEqual((waited, seconds), (sum(spans), round(statistics.median(spans))), name)
+        return seen
+
+    def test_of_every_algorithm_on_several_machines(self):
+        for machine, shape in (("tpu_v4", "4x4"), ("tpu_v5p", "4x4"), ("dgx_h100", "2x8"), ("tpu7x", "2x2x2")):
+            seen = set()
+            for name, algorithm in self.ALGORITHMS.items():
+                with self.subTest(f"{name} on {machine}"):
+                    seen |= self.check(["run", "--machine", machine, "--slice", shape, "--mesh", "row=4,col=4", "--gemm", "m=8192,n=8192,k=4096", *algorithm])
+            self.assertGreaterEqual(len(seen), 2, machine)
 
 
 class Forms(ProfileCase):
@@ -205,6 +275,32 @@ class Forms(ProfileCase):
         self.assertEqual(sorted(devices), list(range(16)))
         self.run_of([*words, "--trace-devices", "0"], "log")
         self.assertEqual(os.listdir(run), ["host-0.xplane.pb"])
+
+    def test_a_folder_is_read_back_as_one_profile(self):
+        words = ["run", "--machine", "tpu_v4", "--slice", "4x4", *BLOCK]
+        run = self.run_of([*words, "--trace-devices", "all"], "log")
+        for folder in ("log", "log/plugins/profile", "log/plugins/profile/podsim"):
+            diff = podsim("diff", "--measured", f"{self.folder}/{folder}", self.folder + "/run.json", "--format", "json")
+            self.assertEqual((diff.returncode, diff.stderr), (0, ""), folder)
+            found = json.loads(diff.stdout)
+            self.assertEqual(round(found["measured_s"] * 1e12), round(run["makespan_s"] * 1e12))
+            for side in ("predicted", "measured"):
+                self.assertEqual(found["matching"][side]["matched"], found["matching"][side]["of"])
+            self.assertEqual(found["warnings"], [])
+        both = podsim(*words, "--trace", self.folder + "/t.json", "--with", self.folder + "/log")
+        self.assertEqual(both.returncode, 0, both.stderr)
+        self.assertIn("is beside devices 0-15", both.stderr)  # of all four hosts
+        self.assertNotIn("warning", both.stderr)
+        with open(self.folder + "/t.json", encoding="utf-8") as file:
+            late = [int(event["args"]["late_ps"]) for event in json.load(file)["traceEvents"] if "late_ps" in event.get("args", {})]
+        self.assertTrue(late)
+        self.assertEqual(set(late), {0})
+        of_one, of_all = (podsim("calibrate", "--from", "xplane", self.folder + name, "--observations-only").stdout
+                          for name in ("/log/plugins/profile/podsim/host-0.xplane.pb", "/log"))
+        self.assertEqual(of_one.count("\n"), of_all.count("\n"))
+        refused = podsim("diff", "--measured", f"{self.folder}/log", self.folder + "/run.json", "-o", f"{self.folder}/log/plugins/profile/podsim/host-2.xplane.pb")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("expected a file of its own", refused.stderr)
 
     def test_representatives_say_how_many_are_alike(self):
         words = ["run", "--machine", "tpu_v4", "--slice", "4x6", "--wrap", "none", "--collective", "all-gather", "--axis", "row", "--bytes", "64KiB"]

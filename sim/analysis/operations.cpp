@@ -82,7 +82,7 @@ class Sorter {
       const Occurrence& from = occurrences_[o];
       if (!from.timed) continue;
       position[o] = static_cast<std::uint32_t>(result.occurrences.size());
-      OperationOccurrence occurrence{from.operation, TaskId{from.first_task}, !from.flights.empty(), {}};
+      OperationOccurrence occurrence{from.operation, TaskId{from.first_task}, !from.flights.empty(), {}, from.overlapped};
       if (occurrence.flies) occurrence.flight = {from.flights.front().begin, from.flights.front().end};
       for (const Interval& flight : from.flights) {
         occurrence.flight.begin = std::min(occurrence.flight.begin, flight.begin);

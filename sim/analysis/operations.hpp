@@ -38,6 +38,7 @@ struct OperationOccurrence {
   TaskId first;                 // of its tasks
   bool flies = false;           // something of it was in flight
   Interval flight;              // from the first beginning to the last end
+  Picoseconds overlapped;       // in flight while the core is busy
 };
 
 /// Time of the core's line that belongs to one occurrence: the core works on it, or waits for it.

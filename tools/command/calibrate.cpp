@@ -75,9 +75,14 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   ProgressLine line{console, options.flag("quiet")};
   line.count_seconds();
   how->stop = console.interrupted;
+  constexpr std::size_t whole = 2;  // parts of the work: one fit of all observations, and of its halves one each
+  line.counting(0, whole + 2);
+  line.doing("fitting");
   how->progress = [&line](std::size_t values) { line.doing(fmt::format("fitting {} values", values)); };
+  how->counting = [&line](std::size_t done, std::size_t all) { line.counting(whole + done, whole + all); };
   auto found = calibrate(imported->observations, *system, *how);
   if (!found) return found.error();
+  how->progress = [&line](std::size_t values) { line.doing(fmt::format("fitting {} values with observations held back", values)); };
   line.doing("fitting with observations held back");
   const auto held_back = held_back_error(imported->observations, *system, *how);
   line.end();

@@ -64,7 +64,7 @@ int report_nothing(const std::vector<LeftOut>& skipped, Console& console) {
 
 /// --hlo: the differences between a compiled module and schedules of its product.
 Expected<int> compare_module_and_print(const Options& options, Console& console) {
-  for (const char* name : {"vary", "crossover", "equal", "top", "record"})
+  for (const char* name : {"vary", "crossover", "equal", "top"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to comparisons without --hlo"};
   if (options.texts("mesh").size() > 1) return Diagnostic{option("mesh"), "expected one mesh with --hlo"};
   const Format format = format_of(options);
@@ -72,6 +72,8 @@ Expected<int> compare_module_and_print(const Options& options, Console& console)
   const Fields fields = compared_fields(options);
   auto how = run_options_of(fields, options, console);
   if (!how) return how.error();
+  const auto record = record_request(options);
+  if (!record) return record.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
   const auto comparison = compare_module(fields, *how);
@@ -82,6 +84,8 @@ Expected<int> compare_module_and_print(const Options& options, Console& console)
     for (const Skipped& entry : comparison->skipped) skipped.push_back({entry.what, to_text(in_options(entry.why))});
     return report_nothing(skipped, console);
   }
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "compare", differences_json(*comparison), options); !ok) return ok.error();
   tell_table([&] { return differences_table(*comparison); }, console);
   return print_output(options, format == Format::json ? differences_json(*comparison) : differences_table(*comparison), console);
 }

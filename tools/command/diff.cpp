@@ -13,12 +13,13 @@ namespace podsim {
 
 namespace {
 
-/// --from, or as the name of the file ends.
-Expected<std::string> form_of(const Options& options) {
-  if (options.has("from")) return options.text("from");
-  if (const auto form = profile_form(options.text("measured"))) return std::string{*form};
-  return Diagnostic{option("measured"),
-                    "expected a file name that ends in .pb, .json or .csv, or --from beside it, found " + quoted(options.text("measured"))};
+/// --measured, in the form of --from, or as the name of the file ends.
+Expected<ProfileFiles> measured_profile(const Options& options) {
+  auto found = find_profile(options.text("measured"), options.has("from") ? options.text("from") : "");
+  if (found && found->form.empty())
+    return Diagnostic{option("measured"),
+                      "expected a folder, a file name that ends in .pb, .json or .csv, or --from beside it, found " + quoted(options.text("measured"))};
+  return found;
 }
 
 Expected<ProfileOptions> profile_options(const Options& options) {
@@ -63,11 +64,12 @@ Expected<PredictedStep> predicted_step(const Options& options, const RunOptions&
 }
 
 OptionGroup diff_options() {
-  const OptionGroup own{{"measured", input_file("PROFILE"), "what was measured: *.xplane.pb, *.trace.json[.gz], or a table of\nHLO op statistics as *.csv"},
+  const OptionGroup own{{"measured", input_file("PROFILE", files_of_profile),
+                         "what was measured: *.xplane.pb, *.trace.json[.gz], a table of HLO op\nstatistics as *.csv, or the folder that TensorBoard shows, of which the\nlast run counts"},
                         {"plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out"},
                         {"from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends"},
                         {"steps", no_field(word("N")),
-                         "steps in the profile; left out: its line Steps, how often its main module\nran, or how often most operations occur"},
+                         "how many steps the profile has; left out: its line Steps, how often its\nmain module ran, or how often most operations occur"},
                         {"layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers"},
                         {"devices", no_field(word("N")), "hlo-stats: devices that the table sums over"},
                         {"cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1"}};
@@ -77,8 +79,8 @@ OptionGroup diff_options() {
 Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!options.has("measured")) return Diagnostic{{}, "--measured is missing: the profile of what was measured"};
   if (!options.has("plan")) return Diagnostic{{}, "expected a plan or the JSON of a run, found none"};
-  const auto form = form_of(options);
-  if (!form) return form.error();
+  const auto measured = measured_profile(options);
+  if (!measured) return measured.error();
   auto profiled = profile_options(options);
   if (!profiled) return profiled.error();
   auto how = run_options_of(fields_of(options), options, console);
@@ -89,20 +91,24 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!predicted) return predicted.error();
   if (!options.has("layers")) profiled->layers = static_cast<int>(predicted->layers);
   how->tell("reading " + options.text("measured"));
-  auto profile = profile_operations(*form, options.text("measured"), *profiled);
+  auto profile = profile_operations(*measured, *profiled);
   if (!profile) return profile.error();
   line.end();
-  const StepDiff diff = diff_steps(predicted->block, step_of(*profile), profiled->layers);
-  std::vector<std::string>& notes = profile->notes;
-  for (std::string& note : notes) note = in_options(std::move(note));
+  DiffReport report{diff_steps(predicted->block, step_of(*profile), profiled->layers), {}, std::move(profile->notes), std::move(profile->warnings)};
+  const StepDiff& diff = report.diff;
+  report.coverage = coverage_of(diff);
+  if (std::string warning = warning_of(report.coverage); !warning.empty()) report.warnings.push_back(std::move(warning));
+  for (std::vector<std::string>* texts : {&report.notes, &report.warnings})
+    for (std::string& text : *texts) text = in_options(std::move(text));
   if (diff.layers > 1)
-    notes.push_back(fmt::format("the predicted step is {} times the block, {}; what is outside of the blocks has no counterpart", diff.layers,
+    report.notes.push_back(fmt::format("the predicted step is {} times the block, {}; what is outside of the blocks has no counterpart", diff.layers,
                                 options.has("layers") ? "as told" : "the plan's layers (--layers 1 for a profile of one block)"));
   const Format format = format_of(options);
   if (format == Format::csv && !options.flag("quiet"))
-    for (const std::string& note : notes) fmt::print(console.err, "podsim: note: {}\n", note);
-  tell_table([&] { return diff_table(diff, notes); }, console);
-  return print_output(options, format == Format::json ? diff_json(diff, notes) : format == Format::csv ? diff_csv(diff) : diff_table(diff, notes), console);
+    for (const std::string& note : report.notes) fmt::print(console.err, "podsim: note: {}\n", note);
+  for (const std::string& warning : report.warnings) fmt::print(console.err, "podsim: warning: {}\n", warning);
+  tell_table([&] { return diff_table(report); }, console);
+  return print_output(options, format == Format::json ? diff_json(report) : format == Format::csv ? diff_csv(report) : diff_table(report), console);
 }
 
 }  // namespace

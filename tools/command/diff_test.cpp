@@ -16,6 +16,7 @@ using test::json_of;
 using test::Outcome;
 using test::podsim;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
@@ -142,7 +143,7 @@ TEST(Diff, APlanOfLayersIsComparedWithAProfileOfTheWholeModel) {
   EXPECT_EQ(of_block["layers"], 1);
   EXPECT_NEAR(of_block["predicted_s"].get<double>(), one, 1e-9);
   EXPECT_THAT(of_block["sentence"].get<std::string>(), ::testing::AllOf(HasSubstr("as long as predicted"), ::testing::Not(HasSubstr("layers"))));
-  const Json by_steps = json_of("diff --measured " + model + " " + plan + " --layers 1 --steps 6");
+  const Json by_steps = Json::parse(podsim("diff --measured " + model + " " + plan + " --layers 1 --steps 6 --format json").out);
   EXPECT_NEAR(by_steps["measured_s"].get<double>(), of_block["measured_s"].get<double>(), 1e-9);
 }
 
@@ -172,7 +173,7 @@ TEST(Diff, ATableOfStatisticsWillDo) {
     if (operation["category"] == "matmul") flops = operation["flops"], busy = operation["busy_s"];
   const std::string table =
       folder.file("stats.csv", fmt::format("category,hlo_op,occurrences,avg_self_time_us,model_GFLOPs\nconvolution fusion,fusion.1,160,{},{}\n"
-                                           "loop fusion,fusion.2,160,1000,0\n",
+                                           "loop fusion,fusion.2,160,100,0\n",
                                            busy * 2e6, flops / (busy * 2e9)));
   const Json diff = json_of("diff --measured " + table + " --devices 16 --steps 10 " + run_file);
   ASSERT_EQ(diff["ops"].size(), 1u);
@@ -180,8 +181,56 @@ TEST(Diff, ATableOfStatisticsWillDo) {
   EXPECT_NEAR(diff["ops"][0]["gap_s"].get<double>(), busy, 1e-6 * busy);
   bool listed = false;
   for (const Json& row : diff["unmatched"])
-    listed |= row["name"] == "fusion.2" && row["side"] == "measured" && std::abs(row["time_s"].get<double>() - 1e-3) < 1e-12;
+    listed |= row["name"] == "fusion.2" && row["side"] == "measured" && std::abs(row["time_s"].get<double>() - 1e-4) < 1e-12;
   EXPECT_TRUE(listed) << diff["unmatched"];
+}
+
+TEST(Diff, AForeignProfileIsWarnedOfWithWhatIsMostAlike) {
+  const Folder folder;
+  const std::string run_file = folder.file("run.json"), other_file = folder.file("other.json");
+  const std::string own = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm meshslice --slice-count 4 ";
+  ASSERT_EQ(podsim(own + "--format json -o " + run_file).status, exit_done);
+  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --collective all-to-all --axis row --bytes 64MiB --format json -o " + other_file).status, exit_done);
+  const std::string foreign = folder.file("foreign.trace.json", trace_of(Json::parse(test::bytes_of_file(other_file)), 1, as_it_is));
+  const Outcome outcome = podsim("diff --measured " + foreign + " " + run_file + " --format json");
+  EXPECT_EQ(outcome.status, exit_done);
+  EXPECT_THAT(outcome.err, StartsWith("podsim: warning: matched 0 of "));
+  EXPECT_THAT(outcome.err, HasSubstr("is nearest to measured \"all-to-all.1\" (all-to-all, 67.11 MB)"));
+  const Json diff = Json::parse(outcome.out);
+  EXPECT_EQ(diff["matching"]["predicted"]["matched"], 0);
+  EXPECT_EQ(diff["matching"]["measured"]["of"], 1);
+  EXPECT_EQ(diff["matching"]["nearest"][0]["measured"]["name"], "all-to-all.1");
+  ASSERT_EQ(diff["warnings"].size(), 1U);
+  EXPECT_THAT(podsim("diff --measured " + foreign + " " + run_file).out, HasSubstr("\nmatched 0 of "));
+
+  const Outcome beside = podsim(own + "--trace " + folder.file("t.json") + " --with " + foreign + " --format json");
+  EXPECT_EQ(beside.status, exit_done);
+  EXPECT_THAT(beside.err, HasSubstr("podsim: warning: matched 0 of "));
+  EXPECT_THAT(Json::parse(beside.out)["notes"].dump(), HasSubstr("matched 0 of "));
+  EXPECT_THAT(test::bytes_of_file(folder.file("t.json")), HasSubstr("of 1 measured ones\"}"));
+
+  const std::string own_profile = folder.file("own.trace.json", trace_of(Json::parse(test::bytes_of_file(run_file)), 1, as_it_is));
+  EXPECT_EQ(podsim("diff --measured " + own_profile + " " + run_file).err, "");
+  EXPECT_THAT(podsim(own + "--trace " + folder.file("t.json") + " --with " + own_profile).err, Not(HasSubstr("warning")));
+}
+
+TEST(Diff, StepsThatTheProfileDoesNotHaveAreToldOrRefused) {
+  const Folder folder;
+  const std::string run_file = folder.file("run.json");
+  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm meshslice --slice-count 4 --format json -o " + run_file).status,
+            exit_done);
+  const std::string profile = folder.file("p.trace.json", trace_of(Json::parse(test::bytes_of_file(run_file)), 1, as_it_is));
+  const std::string line = "diff --measured " + profile + " " + run_file + " --steps ";
+  EXPECT_EQ(podsim(line + "1").err, "");
+  const Outcome two = podsim(line + "2 --format json");
+  EXPECT_EQ(two.status, exit_done);
+  EXPECT_EQ(two.err,
+            "podsim: warning: --steps 2 divides the profile by 2, but it has 1 step: how often the module jit_step(1) ran on /device:TPU:0\n");
+  EXPECT_EQ(Json::parse(two.out)["warnings"].size(), 1U);
+  const Outcome many = podsim(line + "50");
+  EXPECT_EQ(many.status, exit_bad_input);
+  EXPECT_THAT(many.err, HasSubstr("p.trace.json: expected --steps up to 4, as often as "));
+  EXPECT_THAT(many.err, HasSubstr("found 50. The profile has 1 step: how often the module jit_step(1) ran on /device:TPU:0"));
 }
 
 TEST(Diff, SaysWhatIsWrong) {
@@ -220,7 +269,7 @@ TEST(Diff, SaysWhatIsWrong) {
       {measured + run_file + " --layers 0", "--layers"},
       {measured + run_file + " --from pcap", "\"pcap\" is no form of profiles"},
       {"diff --measured nowhere.json " + run_file, "nowhere.json"},
-      {"diff --measured profile.txt " + run_file, "--measured: expected a file name that ends in .pb, .json or .csv"},
+      {"diff --measured profile.txt " + run_file, "--measured: expected a folder, a file name that ends in .pb, .json or .csv"},
       {"diff --measured " + folder.file("t.json", "{\"traceEvents\":[{\"ph\"") + " " + run_file, "t.json:1:"},
       {"diff --measured " + good + " " + run_file, "no operation on a line \"XLA Ops\""},
   };

@@ -16,14 +16,19 @@ Expected<std::unique_ptr<Sink>> record_request(const Options& options) {
 }
 
 Status write_record(Sink& sink, const Run& run, Details details, const Options& options, const RunOptions& how) {
-  if (details.devices.empty()) details.devices = measure_devices(run.model, run.timeline);
+  if (details.devices.empty()) {
+    how.tell(fmt::format("writing the record: measuring {} devices", run.model.nodes()));
+    details.devices = measure_devices(run.model, run.timeline);
+  }
   std::vector<std::string> missing;
-  if (run.model.calls != nullptr)
+  if (run.model.calls != nullptr) {
     missing.emplace_back(
         "the critical path, what each machine value would change, and the list of links and memories by utilisation: functions were played once; "
         "--calls inline plays every task");
-  else if (details.links.empty())
+  } else if (details.links.empty()) {
+    how.tell("writing the record: measuring links");
     details.links = measure_links(run.model, run.timeline);
+  }
   if (!details.explanation && run.model.calls == nullptr) {
     auto explanation = explain(run, how);
     if (explanation)
@@ -33,7 +38,8 @@ Status write_record(Sink& sink, const Run& run, Details details, const Options& 
     else
       missing.push_back("the critical path and what each machine value would change: " + explanation.error().message);
   }
-  auto record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION, how.control.stop);
+  how.tell("writing the record");
+  auto record = record_of(run, details, "podsim run " + options.command_line(), PODSIM_VERSION, how.control.stop, how.counting);
   if (!record) return record.error();
   record->missing.insert(record->missing.end(), missing.begin(), missing.end());
   sink.write(write_record(*record));

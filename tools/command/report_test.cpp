@@ -32,6 +32,9 @@ const std::vector<std::pair<ResultKind, std::string>> other_verbs{
     {ResultKind::tuning, "tune --machine tpu_v4 --slice 2x2 --gemm m=4096,n=4096,k=4096 --pareto 2 --quiet"},
     {ResultKind::tuning, "tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 2 --pad --quiet"},
     {ResultKind::validation, "validate tpu_v5p_ppermute --quiet"},
+    {ResultKind::differences, "compare --machine ideal --slice 4 --hlo " PODSIM_SOURCE_DIR "/workloads/differences/testdata/ring.hlo --algorithms tp-ag-overlapped,jax-rs-overlapped --set chip.hbm_bandwidth=1TB/s --quiet"},
+    {ResultKind::explanation,
+     "validate --observations " PODSIM_SOURCE_DIR "/tests/golden/input/nccl_bare.txt --from nccl-tests --op all-gather --devices 4 --machine dgx_h100 --slice 1x4 --mesh ring=4 --explain --quiet"},
 };
 
 Record recorded(const std::string& line, const Folder& folder) {
@@ -339,6 +342,8 @@ TEST(Record, MutantsOfOtherVerbsAreRefusedOrMakeAPage) {
       with(ResultKind::comparison, R"({"rows":[{"makespan_s":0.5,"algorithm":"wang"}],"skipped":[],"verdicts":["a"]})"),
       with(ResultKind::tuning, R"({"plans":[{"rank":1,"predicted_s":0.25,"mesh":{"row":2}}],"candidates":3})"),
       with(ResultKind::validation, R"({"datasets":[{"name":"a","rows":[{"measured_s":1,"predicted_s":2}],"cases":[]}],"rungs":{}})"),
+      with(ResultKind::differences, R"({"module":"a","schedules":[{"schedule":"b","makespan_s":1}],"differences":[{"kind":"copy","gain_s":0.5}]})"),
+      with(ResultKind::explanation, R"({"median_abs_error":0.5,"rows":[{"measured_s":1,"expected_s":2,"bound":"alpha, 3 %","algorithms":[]}]})"),
       with(ResultKind::sweep, R"({"columns":["point","bytes"],"rows":[{"point":1,"bytes":null}]})")};
   for (const Record& record : records) try_mutants(record, mutants_asked() / static_cast<int>(records.size()));
 }

@@ -136,7 +136,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
       return Diagnostic{{}, why + ". --force tells the times all the same"};
   if (*trace) {
     how->tell("writing the trace");
-    if (auto ok = write_trace(**trace, *run); !ok) return ok.error();
+    if (auto ok = write_trace(**trace, *run, how->counting); !ok) return ok.error();
   }
   if (*chakra) {
     how->tell("writing the Chakra traces");
@@ -144,6 +144,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   }
   auto details = details_of(*run, *system, *problem, any_cable, options, *how);
   if (!details) return details.error();
+  if (*trace) details->notes.insert(details->notes.end(), (*trace)->warnings.begin(), (*trace)->warnings.end());
   if (*record != nullptr) {
     how->tell("writing the record");
     if (auto ok = write_record(**record, *run, *details, options, *how); !ok) return ok.error();
@@ -153,6 +154,8 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   line.end();
   if (*trace && !options.flag("quiet"))
     for (const std::string& note : (*trace)->notes) fmt::print(console.err, "podsim: note: {}\n", note);
+  if (*trace)
+    for (const std::string& warning : (*trace)->warnings) fmt::print(console.err, "podsim: warning: {}\n", warning);
   const auto answer = std::make_shared<RunAnswer>(RunAnswer{*std::move(run), *std::move(details)});
   if (console.caller != nullptr) {
     console.caller->run = answer;

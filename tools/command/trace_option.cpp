@@ -12,6 +12,7 @@
 
 #include "tools/report/trace.hpp"
 #include "tools/report/xplane_trace.hpp"
+#include "validation/diff/match_coverage.hpp"
 
 namespace podsim {
 
@@ -73,7 +74,7 @@ void remove_former(const std::string& folder, const std::map<int, std::vector<De
   for (const auto& path : former) std::filesystem::remove(path, ignored);
 }
 
-Status write_profiles(TraceRequest& request, const Run& run) {
+Status write_profiles(TraceRequest& request, const Run& run, WritingProgress& progress) {
   const auto hosts = hosts_among(*run.system, request.devices);
   std::vector<std::unique_ptr<Sink>> sinks;
   for (const auto& [host, devices] : hosts) {
@@ -84,7 +85,7 @@ Status write_profiles(TraceRequest& request, const Run& run) {
       if (!sink) return sink.error();
       sinks.push_back(*std::move(sink));
     }
-    if (auto ok = write_xplane(run.model, run.timeline, {host_name(host), devices, run.metrics.busiest, request.representatives}, *sinks.back()); !ok) return ok;
+    if (auto ok = write_xplane(run.model, run.timeline, {host_name(host), devices, run.metrics.busiest, &progress, request.representatives}, *sinks.back()); !ok) return ok;
   }
   for (const auto& sink : sinks)
     if (auto ok = sink->close(); !ok) return ok;
@@ -118,8 +119,8 @@ OptionGroup trace_options() {
        "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and\npodsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
           {"trace-devices", word("N[-M][,...]|all|representatives"),
        "which devices are in the trace, as 0,3,8-11; representatives: one\nof each class of a folded run, with how many are alike; left out:\nall, or of more than 16 the first 16"},
-          {"with", input_file("PROFILE"),
-       "put a measured step into --trace FILE.json, beside the simulated\noperations of each device and joined to them as podsim diff matches\nthem: *.xplane.pb, *.trace.json[.gz]"},
+          {"with", input_file("PROFILE", files_of_profile),
+       "put a measured step into --trace FILE.json, beside the simulated\noperations of each device and joined to them as podsim diff matches\nthem: *.xplane.pb, *.trace.json[.gz], or the folder that TensorBoard\nshows, of which the last run counts"},
           {"with-step", word("N"), "which step of --with, from 1; left out: the median by time"}};
 }
 
@@ -154,8 +155,10 @@ Expected<ProfiledStep> measured_step(const Options& options, const System& syste
   const std::string& path = options.text("with");
   if (request.form != TraceRequest::Form::json)
     return Diagnostic{option("with"), "expected --trace FILE.json or FILE.json.gz beside it, found " + quoted(options.text("trace"))};
-  const auto form = profile_form(path);
-  if (!form) return Diagnostic{option("with"), "expected a profile with a timeline, *.xplane.pb, *.trace.json or *.trace.json.gz, found " + quoted(path)};
+  const auto files = find_profile(path);
+  if (!files) return files.error();
+  if (files->form.empty())
+    return Diagnostic{option("with"), "expected a profile with a timeline, *.xplane.pb, *.trace.json, *.trace.json.gz or a folder, found " + quoted(path)};
   StepChoice choice;
   if (options.has("with-step")) {
     const auto asked = options.integer("with-step", 1, std::numeric_limits<int>::max());
@@ -166,7 +169,7 @@ Expected<ProfiledStep> measured_step(const Options& options, const System& syste
     const auto device = device_measured_as(name);
     return device && device->value < system.mesh.devices() && (request.representatives || std::ranges::binary_search(request.devices, *device));
   };
-  auto step = profile_step(*form, path, {}, choice);
+  auto step = profile_step(*files, {}, choice);
   if (!step) return step.error();
   std::vector<DeviceId> beside;
   for (const ProfiledDeviceStep& measured : step->devices) beside.push_back(*device_measured_as(measured.device));
@@ -225,16 +228,17 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
   return std::optional<TraceRequest>{std::move(request)};
 }
 
-Status write_trace(TraceRequest& request, const Run& run) {
+Status write_trace(TraceRequest& request, const Run& run, const WritingProgress::Counting& counting) {
   if (request.representatives) {
     request.devices.assign(run.model.device_of.begin(), run.model.device_of.end());
     std::ranges::sort(request.devices);
   }
-  if (request.form == TraceRequest::Form::folder) return write_profiles(request, run);
+  WritingProgress progress{run.model, request.devices, counting};
+  if (request.form == TraceRequest::Form::folder) return write_profiles(request, run, progress);
   if (request.form == TraceRequest::Form::xplane) {
     std::string host = std::filesystem::path{request.path}.filename().string();
     host.resize(host.size() - profile_end.size());
-    if (auto ok = write_xplane(run.model, run.timeline, {host, request.devices, run.metrics.busiest, request.representatives}, *request.sink); !ok) return ok;
+    if (auto ok = write_xplane(run.model, run.timeline, {host, request.devices, run.metrics.busiest, &progress, request.representatives}, *request.sink); !ok) return ok;
     return request.sink->close();
   }
   const Result& result = run.row.result;
@@ -250,12 +254,19 @@ Status write_trace(TraceRequest& request, const Run& run) {
       {"devices", fmt::format("{} of {}", to_text(request.devices), mesh.devices())},
   };
   TraceExtras extras{request.representatives};
+  extras.progress = &progress;
   if (request.measured) {
     metadata.emplace_back("measured_step", fmt::format("{} of {}", request.measured->number, request.measured->steps));
     extras.measured = &*request.measured;
     extras.layers = run.row.problem.blocks;
   }
-  return write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, extras);
+  MatchCoverage coverage;
+  extras.compared = [&coverage](const StepDiff& diff) { coverage += coverage_of(diff); };
+  if (auto ok = write_trace(run.model, run.timeline, request.devices, metadata, *request.sink, extras); !ok) return ok;
+  if (!request.measured) return success();
+  request.notes.push_back(to_text(coverage));
+  if (std::string warning = warning_of(coverage); !warning.empty()) request.warnings.push_back(std::move(warning));
+  return success();
 }
 
 }  // namespace podsim

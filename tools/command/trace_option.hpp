@@ -9,6 +9,7 @@
 #include "tools/command/options.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "tools/report/sink.hpp"
+#include "tools/report/writing_progress.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 
 namespace podsim {
@@ -43,6 +44,7 @@ struct TraceRequest {
   std::string path;               // of the file; of a folder that of the run in it: DIR/plugins/profile/podsim
   std::optional<ProfiledStep> measured{};  // beside the simulated lines of a json
   std::vector<std::string> notes{};        // for standard error
+  std::vector<std::string> warnings{};     // likewise, and for the result: the measured step hardly matches
 };
 
 /// Of a system. Without --trace-devices: every device, or the first 16 of more, with a note that says so. nullopt: no trace is
@@ -52,7 +54,8 @@ Expected<std::optional<TraceRequest>> trace_request(const Options& options, cons
 
 /// Writes the file, or into the folder DIR/plugins/profile/podsim a file of each host of the slice that drives one of the devices, host-<n>.xplane.pb. They
 /// appear when all are complete, and profiles that a former run left there go. Errors: one cannot be written; none has appeared then.
-Status write_trace(TraceRequest& request, const Run& run);
+/// `counting` is told how many of the devices' tasks are in it.
+Status write_trace(TraceRequest& request, const Run& run, const WritingProgress::Counting& counting = {});
 
 /// Devices of a mesh of `count`, as `0,3,8-11` or `all`: increasing, each once. Errors: anything else, a device that the mesh does not have.
 Expected<std::vector<DeviceId>> devices_named(const std::string& text, int count, const SourceLocation& where);

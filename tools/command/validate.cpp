@@ -47,17 +47,34 @@ Expected<std::vector<DatasetValidation>> of_observations(const Options& options)
   return std::vector<DatasetValidation>{{options.texts("observations").front(), {*std::move(found)}}};
 }
 
+/// Shows how many of how many `parts` are done. The line outlives its use.
+ValidateControl control_on(ProgressLine& line, const char* parts, Console& console) {
+  ValidateControl control;
+  control.stop = console.interrupted;
+  control.done = [&line, parts](std::size_t done, std::size_t all) {
+    line.counting(done, all);
+    line.doing(parts);
+  };
+  return control;
+}
+
 int explain_observations(const Options& options, Console& console) {
   if (!options.has("observations") || !options.has("machine"))
     return report({option("explain"), "expected --observations and --machine: what is explained, and on which machine"}, console);
   if (format_of(options) == Format::csv) return report({option("explain"), "prints a table or json"}, console);
-  if (options.has("record")) return report({option("record"), "belongs to validations without --explain"}, console);
+  const auto record = record_request(options);
+  if (!record) return report(record.error(), console);
   const auto imported = imported_observations(options);
   if (!imported) return report(imported.error(), console);
   const auto system = system_of(options);
   if (!system) return report(system.error(), console);
-  const auto rows = explain_rows(imported->observations, *system, console.interrupted);
+  ProgressLine line{console, options.flag("quiet")};
+  line.count_seconds();
+  const auto rows = explain_rows(imported->observations, *system, control_on(line, "explaining rows", console));
+  line.end();
   if (!rows) return report(rows.error(), console);
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "validate", explained_json(*rows), options); !ok) return report(ok.error(), console);
   tell_table([&] { return explained_table(*rows); }, console);
   return print_output(options, format_of(options) == Format::json ? explained_json(*rows) : explained_table(*rows), console);
 }
@@ -76,14 +93,9 @@ Expected<std::vector<DatasetValidation>> of_datasets(const Options& options, Con
   const auto threads = options.integer("threads", 0, 1024);
   if (!threads) return threads.error();
   ProgressLine line{console, options.flag("quiet")};
-  ValidateControl control;
-  control.threads = static_cast<int>(*threads);
-  control.stop = console.interrupted;
   line.count_seconds();
-  control.done = [&](std::size_t done, std::size_t all) {
-    line.counting(done, all);
-    line.doing("fits");
-  };
+  ValidateControl control = control_on(line, "fits", console);
+  control.threads = static_cast<int>(*threads);
   return validate(datasets, control);
 }
 

@@ -4,6 +4,8 @@ const resultPages = {
   comparison: {head: comparisonHead, sections: comparisonSections, title: ({result}) => `comparison of ${result.rows.length} variants`},
   tuning: {head: tuningHead, sections: tuningSections, title: ({result}) => `plans for ${said(result.workload ?? result.training)}`},
   validation: {head: validationHead, sections: validationSections, title: ({result}) => `validation on ${result.datasets.length} datasets`},
+  differences: {head: differencesHead, sections: differencesSections, title: ({result}) => `${said(result.module)} beside ${result.schedules.length} schedules`},
+  explanation: {head: explainedHead, sections: explainedSections, title: ({result}) => `${result.rows.length} measured times explained`},
   sweep: {head: sweepHead, sections: sweepSections, title: ({result}) => `sweep of ${result.rows.length} points`},
 };
 

@@ -9,8 +9,8 @@
 
 namespace podsim {
 
-/// What a JSON object is the result of: `run`, `compare`, `tune` (of products and blocks, or of training steps), `validate`, `sweep --export json`.
-enum class ResultKind { run, comparison, tuning, validation, sweep };
+/// What a JSON object is the result of: `run`, `compare`, `tune` (of products and blocks, or of training steps), `validate`, `sweep --export json`, `compare --hlo`, `validate --explain`.
+enum class ResultKind { run, comparison, tuning, validation, sweep, differences, explanation };
 /// "run", "comparison", ...
 std::string_view name_of(ResultKind kind);
 

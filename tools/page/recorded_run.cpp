@@ -113,9 +113,10 @@ void add_memory(Record& record, const Run& run) {
 
 }  // namespace
 
-Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop) {
+Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop,
+                           const std::function<void(std::size_t done, std::size_t all)>& counting) {
   Record record{std::move(podsim_version), std::move(command), recorded_result(result_json(run, details)), sourced_values(run.system->machine), {}, {}, {}};
-  add_timelines(record, run, details.devices);
+  add_timelines(record, run, details.devices, counting);
   add_memory(record, run);
   if (run.system->topology->nodes() > most_drawn_nodes) {
     record.missing.push_back(fmt::format("the drawing of the links: {} nodes, and at most {} are drawn", run.system->topology->nodes(), most_drawn_nodes));

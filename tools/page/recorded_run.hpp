@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tools/page/record.hpp"
+#include "tools/page/recorded_timelines.hpp"
 #include "tools/report/run_report.hpp"
 
 namespace podsim {
@@ -15,6 +16,7 @@ inline constexpr int most_drawn_nodes = 8192;  // of a network; a larger one is 
 /// Of a run whose timeline is recorded; `details` have its devices, `command` is what a shell takes. Cost O(n log n) for the n tasks of each device
 /// that it shows, and that of an unfolded model's routes.
 /// Errors: cancelled work.
-Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop = {});
+Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop = {},
+                           const TimelineCounting& counting = {});
 
 }  // namespace podsim

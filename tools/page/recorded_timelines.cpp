@@ -28,7 +28,7 @@ class TimelineReader {
  public:
   TimelineReader(const Run& run, Record& record) : run_{run}, record_{record}, names_{record.tasks} {}
 
-  void read(std::vector<DeviceMetrics> classes) {
+  void read(std::vector<DeviceMetrics> classes, const TimelineCounting& counting) {
     std::erase_if(classes, [&](const DeviceMetrics& metrics) { return program_of(metrics.device) == no_device; });
     std::ranges::stable_sort(classes, [](const auto& a, const auto& b) { return a.devices > b.devices; });
     if (classes.empty()) return;
@@ -40,11 +40,13 @@ class TimelineReader {
     std::size_t bars = 0;
     for (const DeviceMetrics& metrics : classes) {
       if (record_.timelines.size() == most_timelines) break;
+      if (counting) counting(record_.timelines.size(), std::min(classes.size(), most_timelines));
       RecordedTimeline timeline = timeline_of(metrics);
       for (const RecordedLine& line : timeline.lines) bars += line.bars.size();
       if (bars > most_bars && !record_.timelines.empty()) break;
       record_.timelines.push_back(std::move(timeline));
     }
+    if (counting) counting(0, 0);
     if (record_.timelines.size() < classes.size())
       record_.missing.push_back(
           fmt::format("the timelines of {} of {} classes of devices", classes.size() - record_.timelines.size(), classes.size()));
@@ -148,6 +150,8 @@ class TimelineReader {
 
 }  // namespace
 
-void add_timelines(Record& record, const Run& run, std::vector<DeviceMetrics> classes) { TimelineReader{run, record}.read(std::move(classes)); }
+void add_timelines(Record& record, const Run& run, std::vector<DeviceMetrics> classes, const TimelineCounting& counting) {
+  TimelineReader{run, record}.read(std::move(classes), counting);
+}
 
 }  // namespace podsim

@@ -25,6 +25,7 @@ except ImportError:
 
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 ARGUMENTS = sys.argv[1:]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECTIONS = ["split", "sensitivities", "timeline", "memory", "operations", "axes", "network", "links", "path", "devices", "machine"]
 SWEEP = """format_version: 1
 sweep { machine: "tpu_v4" slice: ["2x2", "2x4"] gemm: "m=4096,n=4096,k=4096" algorithm: ["collective", "wang", "meshslice"] slice_count: [1, 2] }
@@ -39,6 +40,9 @@ OTHERS = {
     "tune": ("tune --machine tpu_v4 --slice 2x4 --gemm m=8192,n=4096,k=4096 --pareto 4 --top 3", ["plans", "pareto", "layers", "alternatives"]),
     "training": ("tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3 --pad", ["plans", "pareto", "split"]),
     "validate": ("validate tpu_v5p_ppermute", ["cases", "dataset_0"]),
+    "hlo": (f"compare --machine ideal --slice 4 --hlo {ROOT}/workloads/differences/testdata/ring.hlo --algorithms tp-ag-overlapped,jax-rs-overlapped --set chip.hbm_bandwidth=1TB/s",
+            ["schedules", "differences_0", "differences_1"]),
+    "explain": (f"validate --observations {ROOT}/validation/datasets/msccl_h100/observations.csv --machine dgx_h100 --slice 1x8 --explain", ["measured", "rows"]),
     "sweep": ("sweep small.textproto --store small.sqlite", ["points", "all"]),
 }
 # Networks that are no grid of two dimensions: how many chips, switches and drawings.
@@ -350,6 +354,22 @@ class OtherPages(InBrowser):
             self.assertIn(time_text(row["makespan_s"]), shown)
         for verdict in result["verdicts"]:
             self.assertIn(verdict, self.browser.find_element(By.ID, "record").text)
+
+    def test_figures_of_a_compiled_module_and_of_explained_rows(self):
+        self.open("hlo")
+        result = self.result_of("hlo")
+        text = self.browser.find_element(By.ID, "record").text
+        for one in result["schedules"] + result["differences"]:
+            self.assertIn(one["sentence"], text)
+        for one in result["differences"]:
+            self.assertIn(time_text(one["gain_s"]), text)
+        self.open("explain")
+        result = self.result_of("explain")
+        rows = self.browser.find_elements(By.CSS_SELECTOR, "#rows tbody tr")
+        self.assertEqual(len(rows), len(result["rows"]))
+        for shown, row in zip(rows, result["rows"]):
+            for value in (row["explanation"], row["bound"], time_text(row["measured_s"]), time_text(row["expected_s"])):
+                self.assertIn(value, shown.text)
 
     def test_figures_of_a_search_and_why_others_lose(self):
         self.open("tune")

@@ -46,13 +46,28 @@ Json row_json(const DiffRow& row) {
               {"measured_overlapped_s", row.measured.beside.count()}};
 }
 
+Json matching_json(const MatchCoverage& coverage) {
+  Json json = Json::object(), nearest = Json::array();
+  for (const auto& [name, side] : {std::pair{"predicted", &coverage.predicted}, {"measured", &coverage.measured}})
+    json.set(name, Json{{"matched", side->matched}, {"of", side->all}, {"matched_s", side->matched_time.count()}, {"time_s", side->time.count()}});
+  for (const MatchCoverage::Pair& pair : coverage.nearest) {
+    Json entry = Json::object();
+    for (const auto& [name, one] : {std::pair{"predicted", &pair.predicted}, {"measured", &pair.measured}})
+      entry.set(name, Json{{"name", one->name}, {"category", one->category}, {"flops", one->flops.count()}, {"bytes", one->bytes.count()}});
+    nearest.push_back(std::move(entry));
+  }
+  json.set("nearest", std::move(nearest));
+  return json;
+}
+
 /// Names come from profiles: what is no UTF-8 is replaced.
 std::string dumped(const Json& json) { return json.dump(2) + "\n"; }
 
 }  // namespace
 
-std::string diff_table(const StepDiff& diff, const std::vector<std::string>& notes) {
-  std::string text = diff.sentence + "\n\n";
+std::string diff_table(const DiffReport& report) {
+  const StepDiff& diff = report.diff;
+  std::string text = diff.sentence + "\n" + to_text(report.coverage) + "\n\n";
   std::vector<std::vector<std::string>> rows{{"category", "predicted", "measured", "gap", "of the gap", "hidden, predicted", "hidden, measured"}};
   for (const DiffRow& row : diff.categories)
     rows.push_back({row.name, to_text(row.predicted.time), to_text(row.measured.time), gap_text(row.gap()), share_text(row.share),
@@ -73,11 +88,12 @@ std::string diff_table(const StepDiff& diff, const std::vector<std::string>& not
                       count_text(one.operation.count)});
     text += "\n" + cut_table(std::move(rows), 3);
   }
-  for (const std::string& note : notes) text += fmt::format("{}note: {}\n", &note == &notes.front() ? "\n" : "", note);
+  for (const std::string& note : report.notes) text += fmt::format("{}note: {}\n", &note == &report.notes.front() ? "\n" : "", note);
   return text;
 }
 
-std::string diff_json(const StepDiff& diff, const std::vector<std::string>& notes) {
+std::string diff_json(const DiffReport& report) {
+  const StepDiff& diff = report.diff;
   Json categories = Json::array(), ops = Json::array(), unmatched = Json::array();
   for (const DiffRow& row : diff.categories) {
     Json entry{{"name", row.name}};
@@ -104,14 +120,17 @@ std::string diff_json(const StepDiff& diff, const std::vector<std::string>& note
                      {"predicted_s", diff.predicted.count()},
                      {"measured_s", diff.measured.count()},
                      {"gap_s", (diff.measured - diff.predicted).count()},
+                     {"matching", matching_json(report.coverage)},
                      {"categories", categories},
                      {"ops", ops},
                      {"unmatched", unmatched},
                      {"sentence", diff.sentence},
-                     {"notes", notes}});
+                     {"notes", report.notes},
+                     {"warnings", report.warnings}});
 }
 
-std::string diff_csv(const StepDiff& diff) {
+std::string diff_csv(const DiffReport& report) {
+  const StepDiff& diff = report.diff;
   const auto number = [](Seconds time) { return fmt::format("{}", time.count()); };
   std::string text = csv_row({"kind", "name", "category", "predicted_s", "measured_s", "gap_s", "share"});
   const auto add = [&](const char* kind, const DiffRow& row) {

@@ -4,13 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "validation/diff/match_coverage.hpp"
 #include "validation/diff/step_diff.hpp"
 
 namespace podsim {
 
-std::string diff_table(const StepDiff& diff, const std::vector<std::string>& notes);
+struct DiffReport {
+  StepDiff diff;
+  MatchCoverage coverage;
+  std::vector<std::string> notes, warnings;
+};
+
+/// Without the warnings, which go to standard error.
+std::string diff_table(const DiffReport& report);
 /// One JSON object, followed by a newline.
-std::string diff_json(const StepDiff& diff, const std::vector<std::string>& notes);
-std::string diff_csv(const StepDiff& diff);
+std::string diff_json(const DiffReport& report);
+std::string diff_csv(const DiffReport& report);
 
 }  // namespace podsim

@@ -11,6 +11,7 @@
 #include "tools/report/side_by_side.hpp"
 #include "tools/report/trace_counters.hpp"
 #include "tools/report/trace_levels.hpp"
+#include "validation/diff/match_coverage.hpp"
 
 namespace podsim {
 
@@ -146,6 +147,7 @@ class TraceWriter {
     for (const auto& [key, value] : metadata) out_ += "," + json_text(key) + ":" + json_text(value);
     out_ += R"(},"traceEvents":[)";
     for (const DeviceId device : devices_) {
+      if (extras_.progress != nullptr) extras_.progress->begin(device);
       write(device);
       if (sink_.failed()) break;
     }
@@ -184,7 +186,10 @@ class TraceWriter {
     for (std::size_t line = 0; line < levels.operations.size(); ++line)
       write_bars(pid, line == 0 ? "operation" : fmt::format("operation {}", line + 1), levels.operations[line], text.operations);
     for (std::size_t line = 0; line < all.lines.size(); ++line) name_thread(pid, next_thread_ + static_cast<std::int64_t>(line), all.lines[line]);
-    for (const TraceEvent& e : all.events) write(device, e, text.tasks[e.task.index()]);
+    for (std::size_t e = 0; e < all.events.size(); ++e) {
+      if (extras_.progress != nullptr) extras_.progress->wrote(e, all.events.size());
+      write(device, all.events[e], text.tasks[all.events[e].task.index()]);
+    }
     next_thread_ += static_cast<std::int64_t>(all.lines.size());
     write_counters(device, all);
   }
@@ -227,6 +232,10 @@ class TraceWriter {
     if (found == all.end()) return;
     const SideBySide both = beside(model_, timeline_, device, *found, extras_.measured->names, extras_.layers);
     const int pid = device.value + 1;
+    if (extras_.compared) extras_.compared(both.diff);
+    const MatchCoverage coverage = coverage_of(both.diff);
+    event(R"({{"ph":"M","pid":{},"name":"process_labels","args":{{"labels":"matched {} of {} predicted operations,{} of {} measured ones"}}}})", pid,
+          coverage.predicted.matched, coverage.predicted.all, coverage.measured.matched, coverage.measured.all);
     std::vector<std::string> names;
     for (const std::string& name : both.names) names.push_back(json_text(std::string_view{name}.substr(0, longest_name)));
     name_thread(pid, next_thread_, "simulated operations");
@@ -282,8 +291,8 @@ class TraceWriter {
       const std::string text = json_text(name);
       for (const DirectionSample& sample : samples) {
         begin_sample(pid, sample.at, text);
-        fmt::format_to(std::back_inserter(out_), R"(,"args":{{"bytes_in_flight":{},"utilisation":{}.{:06}}}}})", sample.in_flight,
-                       sample.used_ppm / parts, sample.used_ppm % parts);
+        fmt::format_to(std::back_inserter(out_), R"(,"args":{{"bytes_in_flight":{},"bytes_per_second":{},"utilisation":{}.{:06}}}}})", sample.in_flight,
+                       sample.rate, sample.used_ppm / parts, sample.used_ppm % parts);
       }
     }
     for (const auto& [name, samples] : traffic.axes) {

@@ -14,7 +14,8 @@
 //   X         a task's label, or the name of what tasks belong to; ts and dur in microseconds with six decimals: exactly the picoseconds of the
 //             timeline (also 0, where jax's exporter would write 1 ps). Halves of a transfer last from its start to their own end.
 //   C         a counter of a device where its value changes (trace_counters.hpp), by name:
-//               row + send         what it sends in that direction: bytes_in_flight; utilisation: of the slowest link of each transfer's path, 1 is all
+//               row + send         what it sends in that direction: bytes_in_flight; bytes_per_second, which adds up to the payloads; utilisation: that rate over the bandwidth of the
+//                                  slowest link of each transfer's path, of several such links their sum, so that 1 is all. What calls send is in the counter of the axis alone
 //               row                what it sends along an axis, also in a call (its mean): bytes_per_second. Over time it adds up to the payloads times
 //                                  the links they cross, and over all devices to the run's link_bytes; `channel` is that of sends
 //               memory             bytes of live buffers; the most over all devices is the run's peak memory
@@ -39,12 +40,14 @@
 //               pace               of a measured operation: `late`, `early`, `as predicted`, `unmatched`
 //               op                 `matmul`, a LocalKind's name, `shift`, `send`, `receive`, `core-share` (the core's part of another task)
 //               slice              the number behind the `s` of the label's first word such as `s3` (algorithms name slices and steps so)
-//   labels    of a process, if asked for: `16 alike`, the devices that a folded run simulated as this one
+//   labels    of a process, if asked for: `16 alike`, the devices that a folded run simulated as this one; beside a measured step: `matched 5 of 6 predicted operations`, and of
+//             the measured ones
 //   metadata  the caller's facts about the run, and `devices` of the trace
 //
 // Nothing in it depends on how the run was simulated: folded and unfolded runs give equal bytes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,7 +58,9 @@
 #include "sim/model/model.hpp"
 #include "sim/engine/timeline.hpp"
 #include "tools/report/sink.hpp"
+#include "tools/report/writing_progress.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
+#include "validation/diff/step_diff.hpp"
 
 namespace podsim {
 
@@ -66,6 +71,8 @@ struct TraceExtras {
   bool tell_alike = false;                // a label of each process says how many devices the model simulates as this one
   const ProfiledStep* measured = nullptr;  // beside the simulated operations of the devices with its numbers, aligned at the step's beginning
   std::int64_t layers = 1;                // blocks in the measured step
+  WritingProgress* progress = nullptr;
+  std::function<void(const StepDiff&)> compared{};  // called for each device that a measured step stands beside
 };
 
 /// The device that `/device:TPU:3` or `/device:GPU:3` of a profile stands beside.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "sim/analysis/metrics.hpp"
@@ -44,6 +45,49 @@ void add(std::vector<Change>& changes, const Interval& when, std::int64_t first,
 /// Sums of many such fit 64 bits; nothing real is larger.
 std::int64_t whole(double value) { return std::llround(std::min(value, 1e15)); }
 
+/// What is in flight over one link.
+struct Crossing {
+  Interval when;
+  std::int64_t rate = 0;
+};
+
+/// Rates between moments.
+struct Span {
+  Interval when;
+  double rate = 0;
+};
+
+/// Moves what is above `most` to the spans behind, as long as they touch; what is left over to those before.
+void level(std::vector<Span>& spans, double most) {
+  const auto length = [](const Span& span) { return static_cast<double>((span.when.end - span.when.begin).count()); };
+  const auto settle = [&](Span& span, double& carried) {
+    const double wanted = span.rate + carried / length(span);
+    span.rate = std::min(wanted, most);
+    carried = std::max((wanted - span.rate) * length(span), 0.0);
+  };
+  for (std::size_t first = 0, end = 0; first < spans.size(); first = end) {
+    for (end = first + 1; end < spans.size() && spans[end].when.begin == spans[end - 1].when.end;) ++end;
+    double carried = 0;
+    for (std::size_t s = first; s < end; ++s) settle(spans[s], carried);
+    for (std::size_t s = end; s > first && carried > 0; --s) settle(spans[s - 1], carried);
+  }
+}
+
+/// The changes of the rate over a link, which is never above its bandwidth.
+void add_link(const std::vector<Crossing>& crossings, double bandwidth, std::vector<Change>& changes) {
+  std::vector<Change> rates;
+  for (const Crossing& crossing : crossings) add(rates, crossing.when, crossing.rate, 1);
+  std::ranges::sort(rates, {}, &Change::at);
+  std::vector<Span> spans;
+  Change now;
+  for (std::size_t c = 0; c < rates.size(); ++c) {
+    now = {rates[c].at, now.first + rates[c].first, now.second + rates[c].second};
+    if (now.second > 0 && rates[c + 1].at > now.at) spans.push_back({{now.at, rates[c + 1].at}, static_cast<double>(now.first)});
+  }
+  level(spans, bandwidth);
+  for (const Span& span : spans) add(changes, span.when, 0, whole(span.rate));
+}
+
 class TrafficReader {
  public:
   TrafficReader(const Model& model, DeviceId device, const DeviceEvents& events)
@@ -64,7 +108,16 @@ class TrafficReader {
     for (auto& [direction, changes] : directions_) {
       const auto& [axis, backwards] = direction;
       DirectionCounter counter{axis == channels ? "channel send" : fmt::format("{} {} send", name_of(axis), backwards ? '-' : '+'), {}};
-      for (const Change& sum : summed(std::move(changes))) counter.samples.push_back({sum.at, sum.first, sum.second});
+      double bandwidth = 0;
+      for (const auto& [link, crossings] : links_[direction]) {
+        const double own = model_.links[link].bandwidth.count();
+        add_link(crossings, own, changes);
+        bandwidth += own;
+      }
+      for (const Change& sum : summed(std::move(changes))) {
+        const double used = bandwidth > 0 ? std::min(static_cast<double>(sum.second) / bandwidth, 1.0) : 0;
+        counter.samples.push_back({sum.at, sum.first, sum.second, whole(1e6 * used)});
+      }
       result.directions.push_back(std::move(counter));
     }
     for (auto& [axis, changes] : axes_) {
@@ -84,10 +137,21 @@ class TrafficReader {
     const auto* shift = std::get_if<Shift>(&task.op);
     const int line = shift == nullptr ? channels : shift->axis.axis, axis = moving_axis(task);
     const double bytes = static_cast<double>(cost.payload.count()), rate = bytes / to_seconds(event.end - event.begin).count();
-    const BytesPerSecond bottleneck = model_.path(cost, local_).bottleneck;
-    const double used = bottleneck < unlimited<BytesPerSecond> ? rate / bottleneck.count() : 0;
-    add(directions_[{line, event.sign < 0}], {event.begin, event.end}, cost.payload.count(), whole(1e6 * used));
+    const Interval when{event.begin, event.end};
+    const std::pair direction{line, event.sign < 0};
+    const std::optional<std::uint32_t> slowest = slowest_link(model_.path(cost, local_));
+    add(directions_[direction], when, cost.payload.count(), slowest ? 0 : whole(rate));
+    if (slowest) links_[direction][*slowest].push_back({when, whole(rate)});
     add(axes_[axis < 0 ? channels : axis], {event.begin, event.end}, whole(rate * event.hops), 0);
+  }
+
+  /// The first of them on the way; nullopt: none has a limit.
+  [[nodiscard]] std::optional<std::uint32_t> slowest_link(const Path& path) const {
+    std::optional<std::uint32_t> slowest;
+    BytesPerSecond least = unlimited<BytesPerSecond>;
+    for (const PathLink& link : model_.links_of(path))
+      if (const ModelLink& one = model_.links[link.link]; !one.is_memory && one.bandwidth < least) least = one.bandwidth, slowest = link.link;
+    return slowest;
   }
 
   /// On all its devices a Call does the same.
@@ -100,7 +164,8 @@ class TrafficReader {
   const Model& model_;
   const DeviceEvents& events_;
   std::uint32_t program_, local_;
-  std::map<std::pair<int, bool>, std::vector<Change>> directions_;  // by axis and whether it goes down: bytes, parts per million
+  std::map<std::pair<int, bool>, std::vector<Change>> directions_;  // by axis and whether it goes down: bytes, bytes per second
+  std::map<std::pair<int, bool>, std::map<std::uint32_t, std::vector<Crossing>>> links_;  // likewise, by the slowest link of the path
   std::map<int, std::vector<Change>> axes_;                         // bytes per second
 };
 

@@ -13,7 +13,8 @@ namespace podsim {
 struct DirectionSample {
   Picoseconds at;              // from here on
   std::int64_t in_flight = 0;  // bytes: the payloads of the transfers that have begun and are not sent
-  std::int64_t used_ppm = 0;   // of the links' bandwidth: each transfer counts with its mean rate over that of the slowest link of its path
+  std::int64_t rate = 0;       // bytes per second
+  std::int64_t used_ppm = 0;   // the rate over the bandwidth of the links that are the slowest of some path that way, each once; at most a million
 };
 struct DirectionCounter {
   std::string name;
@@ -31,8 +32,9 @@ struct AxisCounter {
 };
 
 /// By time, changes only; the last sample of each is 0. Rates are means over each transfer, in whole bytes per second, so that their sums are exact.
-/// So utilisation may be above 1 where transfers that shared a link for a while overlap, or where those of a direction have links of their own.
-/// Of a Call's transfers only the axes are counted, at their mean rate over the Call.
+/// In a direction, where the means of transfers that shared a link add up to more than it carries, what is too much crosses as soon as there is room while others are in flight, or else as
+/// late before: over time the rates add up to the payloads, and none is above the bandwidth.
+/// Of a Call's transfers only the axes are counted, at their mean rate over the Call: which way they went is not known of a function that was played once.
 struct TrafficCounters {
   std::vector<DirectionCounter> directions;  // in the order of the lines
   std::vector<AxisCounter> axes;             // in mesh order, channels last

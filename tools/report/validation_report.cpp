@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/base/csv.hpp"
+#include "sim/base/statistics.hpp"
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/json.hpp"
@@ -303,7 +304,9 @@ std::string explained_json(const std::vector<ExplainedRow>& rows) {
                      {"explanation", row.sentence}});
     all.push_back(std::move(json));
   }
-  return Json{{"rows", std::move(all)}}.dump(2) + "\n";
+  std::vector<double> errors;
+  for (const ExplainedRow& row : rows) errors.push_back(std::abs(row.expected.count() / row.observation.time.count() - 1));
+  return Json{{"median_abs_error", median(std::move(errors))}, {"rows", std::move(all)}}.dump(2) + "\n";
 }
 
 std::string validation_csv(const std::vector<DatasetValidation>& validations) {

@@ -118,7 +118,7 @@ class DevicePlanes {
     steps.events.push_back({names.add({std::to_string(step_number), "", {{"step_name", std::to_string(step_number)}}}), {}, timeline_.makespan});
     if (const Picoseconds end = last_end(); program_ != no_device)
       modules.events.push_back({names.add({module_name(), "", {{"program_id", program_id()}, {"run_id", step_number}}}), {}, end});
-    for (const OperationEvent& event : operations_.core) ops.events.push_back({kind_of(event, names), event.begin, event.end});
+    add_operations(names, ops, of_step);
     add_in_flight(names, in_flight, of_step);
     std::vector<Line> lines;
     if (gpu_) lines = streams(names, of_step);
@@ -183,6 +183,17 @@ class DevicePlanes {
       kind = names.add({known.name.text(event.part, known.number), known.name.name(event.part, known.number), std::move(stats)});
     }
     return kind;
+  }
+
+  /// What was in flight says how long the core was busy meanwhile: lines tell neither when it rests between its transfers nor whether the core works or waits.
+  void add_operations(XPlaneNames& names, Line& line, const Numbers& of_step) {
+    const std::int64_t overlapped = names.stat(overlapped_stat);
+    for (const OperationEvent& event : operations_.core) {
+      const OperationOccurrence& occurrence = operations_.timeline.occurrences[event.occurrence];
+      const bool says = occurrence.flies && (event.part == Part::whole || event.part == Part::start);
+      if (says) line.numbers.push_back({of_step.front(), {overlapped, occurrence.overlapped.count()}});
+      line.events.push_back({kind_of(event, names), event.begin, event.end, says ? static_cast<std::uint32_t>(line.numbers.size() - 1) : 0});
+    }
   }
 
   /// Asynchronous operations, numbered as they begin, and what the dma unit does.
@@ -343,6 +354,7 @@ Status write_xplane(const Model& model, const Timeline& timeline, const Profiled
   if (Status ok = out.plane({0, "/host:CPU", {}, {}, {}}); !ok) return ok;
   for (const DeviceId device : host.devices) {
     if (sink.failed()) break;
+    if (host.progress != nullptr) host.progress->begin(device);
     if (Status ok = DevicePlanes{model, timeline, device}.write(out, device == host.busiest, host.tell_alike); !ok) return ok;
   }
   out.hostname(host.name);

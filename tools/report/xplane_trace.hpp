@@ -5,7 +5,7 @@
 //     Steps                 one event, as long as the run
 //     XLA Modules           one event: the schedule, until the device's last event
 //     XLA Ops               what the core is busy with or waits for (operation_lines.hpp), by the names of hlo_names.hpp. Never overlapping; instants are
-//                           starts and dones that take no time
+//                           starts and dones that take no time. Of what is in flight the statistic overlapped_ps says how long the core was busy meanwhile
 //     Async XLA Ops         asynchronous operations from start to done, and the work of the dma unit
 //     Stream #<n>(Compute)  only of GPUs: kernels; the first is the core's, the others have collectives
 //   /device:CUSTOM:ici:<n>  the transfers of a device: a line per direction and half, as in Chrome traces (device_events.hpp)
@@ -19,6 +19,7 @@
 #include "sim/engine/timeline.hpp"
 #include "sim/model/model.hpp"
 #include "tools/report/sink.hpp"
+#include "tools/report/writing_progress.hpp"
 
 namespace podsim {
 
@@ -27,6 +28,7 @@ struct ProfiledHost {
   std::string name;
   std::vector<DeviceId> devices;
   DeviceId busiest{};  // the device that the run's figures are of: its plane says so, and `diff` compares it
+  WritingProgress* progress = nullptr;
   bool tell_alike = false;  // a statistic of each plane, devices_alike, says how many devices the model simulates as this one
 };
 

@@ -131,10 +131,11 @@ std::string sentence_of(const ExplainedRow& row, const std::vector<Part>& parts,
 
 }  // namespace
 
-Expected<std::vector<ExplainedRow>> explain_rows(const std::vector<Observation>& observations, const System& system, Cancellation stop) {
+Expected<std::vector<ExplainedRow>> explain_rows(const std::vector<Observation>& observations, const System& system, const ValidateControl& control) {
   std::vector<ExplainedRow> rows;
   for (const Observation& observation : observations) {
-    if (stop.requested()) return cancelled_work();
+    if (control.stop.requested()) return cancelled_work();
+    if (control.done) control.done(rows.size(), observations.size());
     const auto expected = predict(observation, system);
     if (!expected) return expected.error();
     auto algorithms = times_by_algorithm(observation, system);

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/cancellation.hpp"
 #include "topologies/system.hpp"
 #include "validation/calibration/observations.hpp"
+#include "validation/validate/validate.hpp"
 
 namespace podsim {
 
@@ -21,6 +21,6 @@ struct ExplainedRow {
 };
 
 /// A cost's part is what the prediction loses if that cost is nothing. Costs: about ten simulations a row. Errors: those of predict().
-Expected<std::vector<ExplainedRow>> explain_rows(const std::vector<Observation>& observations, const System& system, Cancellation stop = {});
+Expected<std::vector<ExplainedRow>> explain_rows(const std::vector<Observation>& observations, const System& system, const ValidateControl& control = {});
 
 }  // namespace podsim

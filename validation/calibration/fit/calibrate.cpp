@@ -272,6 +272,7 @@ std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& obse
   of_half.surface_from = wants_surface(observations, base, options) ? 1 : std::numeric_limits<std::size_t>::max();
   std::vector<double> errors;
   for (std::size_t half = 0; half < 2; ++half) {
+    if (options.counting) options.counting(half, 2);
     const auto found = calibrate(halves.at(half), base, of_half);
     if (!found) return std::nullopt;
     const auto is_fitted = [](const CalibratedValue& value) { return value.origin == CalibratedValue::Origin::fitted; };

@@ -30,6 +30,7 @@ struct CalibrateOptions {
   bool curves = true;                                  // let collective[kind].efficiency and chip.matmul_efficiency depend on the size
   double confidence = 0.95;                            // joint, of all intervals
   std::function<void(std::size_t values)> progress{};  // called after each stage of the search for curves, with the number of fitted values
+  std::function<void(std::size_t done, std::size_t all)> counting{};  // of held_back_error(): how many of its fits are done
 };
 
 /// One fitted number. Each point of a curve or table is one; `at` is its size ("1 MiB", "1024x4096x4096").

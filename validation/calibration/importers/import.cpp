@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "validation/calibration/importers/hlo_stats.hpp"
 #include "validation/calibration/importers/meshslice_log.hpp"
 #include "validation/calibration/importers/nccl_tests.hpp"
+#include "validation/calibration/importers/profile_files.hpp"
 #include "validation/calibration/importers/trace_json.hpp"
 #include "validation/calibration/importers/xplane.hpp"
 
@@ -66,6 +69,16 @@ constexpr std::array<ImportFormat, 6> formats = {{{"csv", "observations: op,devi
                                                   {"hlo-stats", "tables of HLO op statistics, as CSV", whole<import_hlo_stats>},
                                                   {"meshslice-log", "logs of MeshSlice's benchmarks of collectives", whole<import_meshslice_log>}}};
 
+/// A profile of several hosts.
+Expected<Imported> import_folder(std::string_view format, const std::string& path, const ImportOptions& options) {
+  const auto files = find_profile(path, format);
+  if (!files) return files.error();
+  ProfileOps ops;
+  const auto profile = read_profile(*files, ops);
+  if (!profile) return profile.error();
+  return ops.finish(*profile, path, options);
+}
+
 Expected<const ImportFormat*> format_named(std::string_view name) {
   const auto found = std::ranges::find(formats, name, &ImportFormat::name);
   if (found != formats.end()) return &*found;
@@ -91,6 +104,8 @@ Expected<Imported> import_observations(std::string_view format, std::string_view
 Expected<Imported> import_file(std::string_view format, const std::string& path, const ImportOptions& options) {
   const auto found = format_named(format);
   if (!found) return found.error();
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown) && (format == "xplane" || format == "trace-json")) return import_folder(format, path, options);
   auto source = source_of_file(path);
   if (!source) return source.error();
   return (*found)->read(*std::move(source), path, options);

@@ -18,7 +18,7 @@ std::span<const ImportFormat> import_formats();
 
 /// Errors: no such format, and those of the format. `file` is the name in messages.
 Expected<Imported> import_observations(std::string_view format, std::string_view bytes, const std::string& file, const ImportOptions& options = {});
-/// Reads from a file with no more in memory at once than its format needs.
+/// Reads from a file with no more in memory at once than its format needs; of xplane and trace-json also from a folder, as find_profile() does.
 Expected<Imported> import_file(std::string_view format, const std::string& path, const ImportOptions& options = {});
 
 }  // namespace podsim

@@ -11,8 +11,6 @@
 
 #include "validation/calibration/importers/hlo_stats.hpp"
 #include "validation/calibration/importers/step_category.hpp"
-#include "validation/calibration/importers/trace_json.hpp"
-#include "validation/calibration/importers/xplane.hpp"
 
 namespace podsim {
 
@@ -51,7 +49,7 @@ void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
       ops_.push_back({hlo && event.name == event.text ? hlo->name : std::string{event.name}, hlo ? std::string{event.text} : std::string{},
                       std::string{event.category}, std::string{event.provenance}, event.flops});
   }
-  lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second});
+  lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second, event.overlapped_ps.value_or(-1)});
 }
 
 const std::vector<OperationTimes::Event>* OperationTimes::events_on(const ReadProfile::Device& device, std::string_view name) const {
@@ -110,9 +108,11 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
   std::vector<bool> has_end(ops_.size(), false);
   for (std::uint32_t op = 0; op < ops_.size(); ++op)
     if (sums.starts[op] != op) has_end[sums.starts[op]] = true;
+  std::map<std::uint32_t, double> told;  // by operation
   for (std::size_t e = 0; e < events.size(); ++e) {
     busy += self[e];
     const std::uint32_t op = events[e].op, whole = sums.starts[op];
+    if (events[e].overlapped_ps >= 0) told[whole] += static_cast<double>(events[e].overlapped_ps);
     sums.self[whole] += self[e];
     if (op == whole) sums.occurrences[op] += 1;
     if (op == whole && has_end[op])
@@ -124,7 +124,9 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
     else
       between[whole] += self[e];
   }
+  for (const auto& [op, overlapped] : told) sums.beside[op] += overlapped;
   for (const auto& [op, ends] : dones) {
+    if (told.contains(op)) continue;
     const std::vector<std::size_t>& begins = starts[op];
     double beside = 0;
     for (std::size_t i = 0; i < std::min(begins.size(), ends.size()); ++i) {
@@ -141,24 +143,39 @@ void OperationTimes::add_device(std::vector<Event>& events, const std::vector<Ev
   ++sums.devices;
 }
 
-void OperationTimes::count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const {
-  const auto say = [&found](int steps, const std::string& why) {
-    found.steps = steps;
-    found.notes.push_back(counted(static_cast<std::size_t>(steps), "step") + why);
-  };
-  if (options.steps > 0) return say(options.steps, ", as told");
+/// What the profile says of its steps.
+CountedSteps OperationTimes::steps_in(const ReadProfile& profile, const ProfileOptions& options, const ProfiledOperations& found) const {
   for (const ReadProfile::Device& device : profile.devices)
     if (const auto* steps = events_on(device, steps_line))
-      return say(static_cast<int>(steps->size()), ": the events on the line Steps of " + device.name);
+      return {static_cast<int>(steps->size()), ": the events on the line Steps of " + device.name};
   for (const ReadProfile::Device& device : profile.devices)
     if (const auto* modules = events_on(device, modules_line)) {
       std::map<std::uint32_t, std::pair<double, int>> sums;  // time, count
       for (const Event& event : *modules) sums[event.op].first += static_cast<double>(event.duration_ps), ++sums[event.op].second;
       const auto longest = std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.first; });
-      return say(longest->second.second, ": how often the module " + ops_[longest->first].name + " ran on " + device.name);
+      return {longest->second.second, ": how often the module " + ops_[longest->first].name + " ran on " + device.name};
     }
-  const CountedSteps counted_steps = steps_by_occurrences(found.operations, options.layers);
-  say(counted_steps.steps, counted_steps.why + "; `steps` may say otherwise");
+  CountedSteps by_occurrences = steps_by_occurrences(found.operations, options.layers);
+  by_occurrences.why += "; `steps` may say otherwise";
+  return by_occurrences;
+}
+
+Status OperationTimes::count_steps(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, ProfiledOperations& found) const {
+  const CountedSteps own = steps_in(profile, options, found);
+  const std::string has = counted(static_cast<std::size_t>(own.steps), "step") + own.why;
+  if (options.steps == 0) {
+    found.steps = own.steps;
+    found.notes.push_back(has);
+    return success();
+  }
+  const auto most = std::ranges::max_element(found.operations, {}, &ProfiledOperation::occurrences);
+  if (options.steps > most->occurrences + 0.5)
+    return Diagnostic{{file}, fmt::format("expected `steps` up to {}, as often as {} occurs, which no operation exceeds, found {}. The profile has {}", std::llround(most->occurrences),
+                                          most->name, options.steps, has)};
+  found.steps = options.steps;
+  found.notes.push_back(counted(static_cast<std::size_t>(options.steps), "step") + ", as told");
+  if (options.steps != own.steps) found.warnings.push_back(fmt::format("`steps` {} divides the profile by {}, but it has {}", options.steps, options.steps, has));
+  return success();
 }
 
 /// What a fusion does is guessed where the profile says nothing but its name.
@@ -211,7 +228,7 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   found.time = Seconds{seconds_of(sums.time) / devices};
   add_operations(sums, options, found);
   note_bare_fusions(sums, found);
-  count_steps(profile, options, found);
+  if (Status ok = count_steps(profile, file, options, found); !ok) return ok.error();
   found.notes.push_back(busiest != profile.devices.end()
                             ? "measured times are those of " + busiest->name + ", which the profile names as the busiest; it is a simulation's"
                             : "measured times are means over " + counted(sums.devices, "device") + "; a collective contains waiting for the slowest");
@@ -342,64 +359,56 @@ CountedSteps steps_by_occurrences(const std::vector<ProfiledOperation>& operatio
 
 namespace {
 
-/// Errors: another format than xplane and trace-json.
-Expected<ReadProfile> read_timeline(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file, OperationTimes& times) {
-  if (format == "xplane") return read_xplane(std::move(bytes), file, times);
-  if (format == "trace-json") return read_trace_json(std::move(bytes), file, times);
-  return Diagnostic{{}, quoted(format) + " is no form of profiles; there are xplane, trace-json, hlo-stats"};
+constexpr std::string_view table_form = "hlo-stats";
+
+Expected<ProfiledOperations> operations_of_table(std::unique_ptr<ByteSource> bytes, const std::string& file, const ProfileOptions& options) {
+  const auto text = read_all(*bytes, longest_table, file);
+  if (!text) return text.error();
+  return operations_of_hlo_stats(*text, file, options);
 }
 
-Expected<ProfiledOperations> read_operations(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file,
-                                             const ProfileOptions& options) {
-  if (format == "hlo-stats") {
-    const auto text = read_all(*bytes, longest_table, file);
-    if (!text) return text.error();
-    return operations_of_hlo_stats(*text, file, options);
-  }
-  OperationTimes times;
-  const auto profile = read_timeline(format, std::move(bytes), file, times);
-  if (!profile) return profile.error();
-  return times.finish(*profile, file, options);
-}
-
-Expected<ProfiledStep> read_step(std::string_view format, std::unique_ptr<ByteSource> bytes, const std::string& file, const ProfileOptions& options, const StepChoice& choice) {
-  if (format == "hlo-stats")
-    return Diagnostic{{file}, "a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one"};
-  OperationTimes times;
-  const auto profile = read_timeline(format, std::move(bytes), file, times);
-  if (!profile) return profile.error();
-  return times.step(*profile, file, options, choice);
+Diagnostic table_without_timeline(const std::string& file) {
+  return {{file}, "a table of HLO statistics has no timeline; *.xplane.pb, *.trace.json and *.trace.json.gz have one"};
 }
 
 }  // namespace
 
-std::optional<std::string_view> profile_form(std::string_view file) {
-  if (file.ends_with(".gz")) file.remove_suffix(3);
-  for (const auto& [end, form] : {std::pair{".pb", "xplane"}, {".json", "trace-json"}, {".csv", "hlo-stats"}})
-    if (file.ends_with(end)) return form;
-  return std::nullopt;
-}
-
-Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options) {
-  auto source = source_of_file(path);
-  if (!source) return source.error();
-  return read_operations(format, *std::move(source), path, options);
+Expected<ProfiledOperations> profile_operations(const ProfileFiles& files, const ProfileOptions& options) {
+  if (files.form == table_form) {
+    auto source = source_of_file(files.name);
+    if (!source) return source.error();
+    return operations_of_table(*std::move(source), files.name, options);
+  }
+  OperationTimes times;
+  const auto profile = read_profile(files, times);
+  if (!profile) return profile.error();
+  return times.finish(*profile, files.name, options);
 }
 
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
                                                    const ProfileOptions& options) {
-  return read_operations(format, source_of(bytes, file), file, options);
+  if (format == table_form) return operations_of_table(source_of(bytes, file), file, options);
+  OperationTimes times;
+  const auto profile = read_profile(format, source_of(bytes, file), file, times);
+  if (!profile) return profile.error();
+  return times.finish(*profile, file, options);
 }
 
-Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options, const StepChoice& choice) {
-  auto source = source_of_file(path);
-  if (!source) return source.error();
-  return read_step(format, *std::move(source), path, options, choice);
+Expected<ProfiledStep> profile_step(const ProfileFiles& files, const ProfileOptions& options, const StepChoice& choice) {
+  if (files.form == table_form) return table_without_timeline(files.name);
+  OperationTimes times;
+  const auto profile = read_profile(files, times);
+  if (!profile) return profile.error();
+  return times.step(*profile, files.name, options, choice);
 }
 
 Expected<ProfiledStep> profile_step_in(std::string_view format, std::string_view bytes, const std::string& file, const ProfileOptions& options,
                                        const StepChoice& choice) {
-  return read_step(format, source_of(bytes, file), file, options, choice);
+  if (format == table_form) return table_without_timeline(file);
+  OperationTimes times;
+  const auto profile = read_profile(format, source_of(bytes, file), file, times);
+  if (!profile) return profile.error();
+  return times.step(*profile, file, options, choice);
 }
 
 }  // namespace podsim

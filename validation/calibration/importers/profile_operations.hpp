@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "validation/calibration/importers/profile_ops.hpp"
+#include "validation/calibration/importers/profile_files.hpp"
 
 namespace podsim {
 
@@ -18,7 +18,7 @@ struct ProfiledOperation {
   std::string category;    // step_category.hpp
   double occurrences = 0;  // per device, a mean if they differ
   Seconds self;            // per device, the mean: excluding the operations nested in it
-  Seconds beside;          // of an asynchronous one: from its start to its done, excluding these two
+  Seconds beside;          // of an asynchronous one: from its start to its done, excluding these two, which is an upper bound; in a simulation's profile what that states
   Flops flops;             // of one occurrence on all cores of a device; 0: not stated
   Bytes bytes;             // of a collective: input of one occurrence per device; 0: not stated
   int group = 0;           // devices that take part in it; 0: not stated
@@ -30,6 +30,7 @@ struct ProfiledOperations {
   Seconds time;                               // from the first operation or step to the last on one device, the mean; forms without it: the sum
   int steps = 1;                              // within `time`
   std::vector<std::string> notes;             // how the steps were counted, and what was left out
+  std::vector<std::string> warnings{};        // what is told of the profile and does not look right
 };
 
 /// A step of a profile on one device, in time.
@@ -67,6 +68,12 @@ struct ProfileOptions {
   int layers = 1;   // blocks per step: if steps are counted by occurrences, most operations occur once per block
 };
 
+/// A number of steps; `why` explains it, as the rest of a sentence after "3 steps".
+struct CountedSteps {
+  int steps = 1;
+  std::string why;
+};
+
 /// Collects operations with their self times. Events of a line nest; an event's self time is its duration minus that of the events directly inside
 /// it.
 class OperationTimes final : public ProfileSink {
@@ -75,7 +82,7 @@ class OperationTimes final : public ProfileSink {
   void add(ProfileLine line, const ProfileEvent& event) override;
 
   /// Means over the devices; of a simulation's profile that names the busiest its times. The number of steps is that of the options, else the number of events on the line `Steps`, else of the module with the
-  /// most time, else steps_by_occurrences(); a note says which. Errors: no operation on any device; impossible numbers of steps.
+  /// most time, else steps_by_occurrences(); a note says which, and a warning if the options say otherwise than the profile. Errors: no operation on any device; more steps than any operation occurs.
   ///   cost    O(n log n) for n events
   Expected<ProfiledOperations> finish(const ReadProfile& profile, const std::string& file, const ProfileOptions& options);
 
@@ -89,6 +96,7 @@ class OperationTimes final : public ProfileSink {
   struct Event {
     std::int64_t begin_ps, duration_ps, span_ps;
     std::uint32_t op;
+    std::int64_t overlapped_ps = -1;  // -1: the profile does not say
   };
   struct Op {
     std::string name, text, category, provenance;
@@ -104,35 +112,28 @@ class OperationTimes final : public ProfileSink {
   [[nodiscard]] ProfiledDeviceStep step_of(const ReadProfile::Device& device, std::vector<Event> events, const Event* window,
                                            const ProfileOptions& options) const;
   void note_bare_fusions(const Sums& sums, ProfiledOperations& found) const;
-  void count_steps(const ReadProfile& profile, const ProfileOptions& options, ProfiledOperations& found) const;
+  [[nodiscard]] CountedSteps steps_in(const ReadProfile& profile, const ProfileOptions& options, const ProfiledOperations& found) const;
+  Status count_steps(const ReadProfile& profile, const std::string& file, const ProfileOptions& options, ProfiledOperations& found) const;
 
   std::vector<Op> ops_;  // in the order of the profile
   std::unordered_map<std::string, std::uint32_t> by_text_;
   std::unordered_map<ProfileLine, std::vector<Event>> lines_;
 };
 
-/// The format of a profile by the ending of its file name; nullopt: none of these.
-std::optional<std::string_view> profile_form(std::string_view file);
-
 /// The formats that contain all operations: xplane, trace-json, hlo-stats. Errors: another format, those of the reader and of OperationTimes.
-Expected<ProfiledOperations> profile_operations(std::string_view format, const std::string& path, const ProfileOptions& options = {});
+Expected<ProfiledOperations> profile_operations(const ProfileFiles& files, const ProfileOptions& options = {});
 Expected<ProfiledOperations> profile_operations_in(std::string_view format, std::string_view bytes, const std::string& file,
                                                    const ProfileOptions& options = {});
 
 /// One step of a profile with a timeline, xplane or trace-json. Errors: a format without one, another format, those of the reader and of OperationTimes.
-Expected<ProfiledStep> profile_step(std::string_view format, const std::string& path, const ProfileOptions& options = {}, const StepChoice& choice = {});
+Expected<ProfiledStep> profile_step(const ProfileFiles& files, const ProfileOptions& options = {}, const StepChoice& choice = {});
 Expected<ProfiledStep> profile_step_in(std::string_view format, std::string_view bytes, const std::string& file, const ProfileOptions& options = {},
                                        const StepChoice& choice = {});
 
 /// The properties of an operation from its HLO, `hlo_category` and FLOPs (of one core), without times. `text`: all text about it, searched for names.
 ProfiledOperation described_operation(HloOp op, std::string_view text, std::string_view hlo_category, Flops flops, int cores);
 
-/// The number of steps from occurrences: the most frequent number of occurrences (ties: the lower), or a `layers`-th of it if that is a whole number.
-/// `why` explains it, as the rest of a sentence after "3 steps".
-struct CountedSteps {
-  int steps = 1;
-  std::string why;
-};
+/// The most frequent number of occurrences (ties: the lower), or a `layers`-th of it if that is a whole number.
 CountedSteps steps_by_occurrences(const std::vector<ProfiledOperation>& operations, int layers);
 
 }  // namespace podsim

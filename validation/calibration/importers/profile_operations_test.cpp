@@ -87,7 +87,12 @@ TEST(ProfileOperations, TimesAreMeansOverDevicesAndStepsThoseOfTheirLine) {
   EXPECT_DOUBLE_EQ(found.time.count(), 55e-6);
   EXPECT_EQ(found.steps, 2);
   EXPECT_THAT(found.notes.at(0), HasSubstr("2 steps: the events on the line Steps of /device:TPU:1"));
-  EXPECT_EQ(profiled(trace({{1, 0, 1, "x", "", ""}}), {.steps = 7}).steps, 7);
+  const std::string twice = trace({{1, 0, 1, "x", "", ""}, {1, 2, 1, "x", "", ""}}, {{1, 0, 4}});
+  const ProfiledOperations told = profiled(twice, {.steps = 2});
+  EXPECT_EQ(told.steps, 2);
+  EXPECT_THAT(told.warnings, ElementsAre("`steps` 2 divides the profile by 2, but it has 1 step: the events on the line Steps of /device:TPU:1"));
+  EXPECT_TRUE(profiled(twice, {.steps = 1}).warnings.empty());
+  EXPECT_THAT(refusal_of(twice, {.steps = 3}), HasSubstr("p: expected `steps` up to 2, as often as x occurs, which no operation exceeds, found 3. The profile has 1 step"));
 }
 
 TEST(ProfileOperations, AnAsynchronousOperationIsItsStartAndItsDone) {

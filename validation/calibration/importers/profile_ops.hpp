@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,11 +20,15 @@ struct ProfileEvent {
   std::int64_t begin_ps = 0;     // from any origin common to a device's lines
   std::int64_t duration_ps = 0;  // as the device reports it, else span_ps
   std::int64_t span_ps = 0;      // the extent of the event on its line
+  std::optional<std::int64_t> overlapped_ps{};  // overlapped_stat; of whole operations and starts
   std::string_view provenance{};  // tf_op: where in the program it comes from; may be empty
 };
 
 /// The lines of a device that are read.
 inline constexpr std::string_view operations_line = "XLA Ops", steps_line = "Steps", modules_line = "XLA Modules";
+
+/// Only in simulations' profiles: how long the core was busy while the operation was in flight.
+inline constexpr std::string_view overlapped_stat = "overlapped_ps";
 
 /// A line of events, numbered by the reader of the profile.
 using ProfileLine = std::uint64_t;

@@ -133,7 +133,7 @@ void TraceReader::use(const TraceEvent& event) {
   if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ps) < most) || !(std::abs(span_ps) < most)) return;
   const ProfileLine line = lines_.emplace(thread, lines_.size()).first->second;
   sink_.add(line, {event.name, event.long_name.empty() ? event.name : event.long_name, event.category, Flops{event.flops}, std::llround(begin_ps),
-                   std::llround(duration_ps), std::llround(span_ps), event.provenance});
+                   std::llround(duration_ps), std::llround(span_ps), std::nullopt, event.provenance});
 }
 
 ReadProfile TraceReader::finish() const {

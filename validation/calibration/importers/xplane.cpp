@@ -166,7 +166,7 @@ Status PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
     const double begin_ps = static_cast<double>(event.offset_ps()), duration_ps = static_cast<double>(event.duration_ps());
     if (!(std::abs(shift_ps) < most && std::abs(begin_ps) < most && std::abs(duration_ps) < most)) continue;
     for (const proto::XStat& stat : event.stats())
-      if (number_of(stat) > 0) plane.event_stats.push_back({plane.events.size(), stat.metadata_id(), number_of(stat)});
+      if (number_of(stat) >= 0) plane.event_stats.push_back({plane.events.size(), stat.metadata_id(), number_of(stat)});
     plane.events.push_back({event.metadata_id(), event.offset_ps() + std::llround(shift_ps), event.duration_ps(), number});
   }
   return success();
@@ -179,8 +179,13 @@ void PlaneReader::use(const Plane& plane) {
   };
   std::vector<std::int64_t> durations;
   for (const PlaneEvent& event : plane.events) durations.push_back(event.duration_ps);
-  for (const auto& [event, stat, value] : plane.event_stats)
-    if (name_of_stat(stat) == "device_duration_ps" && value < 1e18) durations[event] = std::llround(value);
+  std::unordered_map<std::size_t, std::int64_t> overlapped;  // by event
+  for (const auto& [event, stat, value] : plane.event_stats) {
+    if (!(value < 1e18)) continue;
+    const std::string_view name = name_of_stat(stat);
+    if (name == "device_duration_ps" && value > 0) durations[event] = std::llround(value);
+    if (name == overlapped_stat) overlapped[event] = std::llround(value);
+  }
 
   struct Known {
     Flops flops;
@@ -214,7 +219,9 @@ void PlaneReader::use(const Plane& plane) {
     const Known& op = known.at(event.metadata);
     const std::string& text = metadata->second.name();
     const std::string& name = metadata->second.display_name().empty() ? text : metadata->second.display_name();
-    sink_.add(lines[event.line], {name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps, op.provenance});
+    const auto beside = overlapped.find(e);
+    sink_.add(lines[event.line], {name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps,
+                                  beside == overlapped.end() ? std::nullopt : std::optional{beside->second}, op.provenance});
   }
 }
 
