@@ -114,7 +114,7 @@ void add_memory(Record& record, const Run& run) {
 }  // namespace
 
 Expected<Record> record_of(const Run& run, const Details& details, std::string command, std::string podsim_version, Cancellation stop,
-                           const std::function<void(std::size_t done, std::size_t all)>& counting) {
+                           const TimelineCounting& counting) {
   Record record{std::move(podsim_version), std::move(command), recorded_result(result_json(run, details)), sourced_values(run.system->machine), {}, {}, {}};
   add_timelines(record, run, details.devices, counting);
   add_memory(record, run);
