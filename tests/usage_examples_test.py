@@ -30,14 +30,13 @@ FILES = {
 # And what makes such files, where the tree has none.
 PROFILED = "podsim run --plan plan.textproto --trace-devices 0 --trace "
 MADE = {
-    "diff": ["podsim tune --machine tpu_v4 --chips 16 --workload llama3-8b-block -o plan.textproto", "gzip -c validation/diff/example.trace.json > host.trace.json.gz", PROFILED + "host.xplane.pb",
-             PROFILED + "one_block.xplane.pb"],
+    "diff": ["podsim tune --machine tpu_v4 --chips 16 --workload llama3-8b-block -o plan.textproto", "gzip -c validation/diff/example.trace.json > host.trace.json.gz", PROFILED + "one_block.xplane.pb", PROFILED + "logs"],
     "report": ["podsim run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --record collective.record"],
     "validate": ["podsim show machine --machine tpu_v5p -o my_v5e.textproto"],
     "tune": ["cp workloads/training/examples/v5e_128b.yml v5e_16b.yml"],
 }
 # Examples that take longer than a test may, or whose files cannot be made here. Their options are looked at all the same, by --help behind them.
-LONG = re.compile(r"podsim validate( --plot .*)?|podsim tune .*(--training gpt3-175b|--maxtext|--pareto 5).*|podsim diff --measured hlo_stats.csv .*"
+LONG = re.compile(r"podsim validate( --plot .*)?|podsim tune .*(--training gpt3-175b|--maxtext|--pareto 5).*|podsim diff --measured .* --steps 10 .*"
                   r"|podsim compare .* --workload gpt3-block --algorithms .*,summa")
 
 
