@@ -32,8 +32,8 @@ struct AxisCounter {
 };
 
 /// By time, changes only; the last sample of each is 0. Rates are means over each transfer, in whole bytes per second, so that their sums are exact.
-/// In a direction, where the means of transfers that shared a link add up to more than it carries, what is too much crosses as soon as there is room while others are in flight, or else as
-/// late before: over time the rates add up to the payloads, and none is above the bandwidth.
+/// In a direction, where the means of transfers that shared a link add up to more than it carries, what is too much crosses as soon as there is room while
+/// others are in flight, or else as late before: over time the rates add up to the payloads, and none is above the bandwidth.
 /// Of a Call's transfers only the axes are counted, at their mean rate over the Call: which way they went is not known of a function that was played once.
 struct TrafficCounters {
   std::vector<DirectionCounter> directions;  // in the order of the lines
