@@ -89,8 +89,8 @@ TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
 }
 
 TEST_F(TuneTraining, SaysWhichConstraintBinds) {
-  const std::string few = "tune" + on_8 + model + "--batch 16 --mesh fsdp=8 --microbatches 4 --remat full --top 1";
-  const auto json = json_of(few + " --set chip.hbm=64MB");
+  const std::string few = "tune --machine tpu_v4 --chips 4" + model + "--batch 8 --pipeline 1f1b --microbatches 2 --virtual-stages 1 --remat full --top 1";
+  const auto json = json_of(few + " --set chip.hbm=80MB");
   ASSERT_FALSE(json["plans"].empty());
   EXPECT_EQ(json["plans"][0]["binding"], "memory");
   const auto roomy = json_of(few);
