@@ -30,7 +30,7 @@ const std::string product = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=40
 const std::vector<std::pair<ResultKind, std::string>> other_verbs{
     {ResultKind::comparison, "compare --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithms collective,meshslice --slice-count 2 --quiet"},
     {ResultKind::tuning, "tune --machine tpu_v4 --slice 2x2 --gemm m=4096,n=4096,k=4096 --pareto 2 --quiet"},
-    {ResultKind::tuning, "tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 2 --pad --quiet"},
+    {ResultKind::tuning, "tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --mesh stage=2,fsdp=2 --microbatches 2,4 --pipeline 1f1b,gpipe --virtual-stages 1 --remat full --top 2 --pad --quiet"},
     {ResultKind::validation, "validate tpu_v5p_ppermute --quiet"},
     {ResultKind::differences, "compare --machine ideal --slice 4 --hlo " PODSIM_SOURCE_DIR "/workloads/differences/testdata/ring.hlo --algorithms tp-ag-overlapped,jax-rs-overlapped --set chip.hbm_bandwidth=1TB/s --quiet"},
     {ResultKind::explanation,
