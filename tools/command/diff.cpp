@@ -102,7 +102,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
     for (std::string& text : *texts) text = in_options(std::move(text));
   if (diff.layers > 1)
     report.notes.push_back(fmt::format("the predicted step is {} times the block, {}; what is outside of the blocks has no counterpart", diff.layers,
-                                options.has("layers") ? "as told" : "the plan's layers (--layers 1 for a profile of one block)"));
+                                       options.has("layers") ? "as told" : "the plan's layers (--layers 1 for a profile of one block)"));
   const Format format = format_of(options);
   if (format == Format::csv && !options.flag("quiet"))
     for (const std::string& note : report.notes) fmt::print(console.err, "podsim: note: {}\n", note);
