@@ -46,7 +46,7 @@ MASKS = [
     # Above 1e-05, what an error may be follows from the error of a reference in float32, where no bf16 is stored. Losses agree to six digits.
     (rf'("(?:proof_)?tolerance": ){SMALL}', r"\1<bound>"),
     (rf"(\(allowed ){SMALL}", r"\1<bound>"),
-    (rf'(?:"loss(?:es)?": \[?|loss of step \d+ +)\s*{NUMBER}(?:,\s*{NUMBER})*', lambda found: re.sub(r"\d+\.\d+", lambda loss: f"{float(loss[0]):.6g}", found[0])),
+    (rf'(?:"loss(?:es)?(?:_reference)?": \[?|loss of step \d+ +)\s*{NUMBER}(?:,\s*{NUMBER})*', lambda found: re.sub(r"\d+\.\d+", lambda loss: f"{float(loss[0]):.6g}", found[0])),
     # The size of a store depends on the version of SQLite.
     (rf"(store        OUT/\w+\.sqlite, ){NUMBER} \w?B", r"\1<size>"),
     (r'("store_bytes": )\d+', r"\1<size>"),
@@ -84,7 +84,7 @@ def block(podsim, command, folder):
     if "<" in words:
         words, standard_input = words[:-2], folder / words[-1]
     with open(standard_input, "rb") as file:
-        result = subprocess.run([podsim, *words[1:]], cwd=folder, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+        result = subprocess.run([podsim, *words[1:]], cwd=folder, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     status = f"status {result.returncode}\n" if result.returncode else ""
     err = "".join(f"! {line}".rstrip(" ") + "\n" for line in text_of(result.stderr).split("\n")[:-1])
     return f"$ {command}\n{status}{text_of(result.stdout)}{err}"

@@ -1,4 +1,6 @@
 // The attributes of instructions.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -309,7 +311,7 @@ class AttributeText {
       }
     }
     if (first >= 0 && second >= 0 && std::find(spatial.begin(), spatial.end(), -1) == spatial.end()) return true;
-    return fail(begin, std::string{"the letters "} + first_letter + " and " + second_letter + " and the spatial dimensions from 0 on");
+    return fail(begin, fmt::format("the letters {} and {} and the spatial dimensions from 0 on", first_letter, second_letter));
   }
 
   bool dim_labels() {
