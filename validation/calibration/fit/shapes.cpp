@@ -153,11 +153,11 @@ bool is_better(const Fit& more, const Fit& fewer, const CalibrateOptions& option
 }
 
 Fit fit_shapes(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options, Predictions& predictions) {
-  struct Model {
+  struct ShapeModel {
     Shapes shapes;
     bool overlap = false;
   };
-  const auto fit_with = [&](const Model& model) {
+  const auto fit_with = [&](const ShapeModel& model) {
     System system = base;
     std::vector<Parameter> parameters = parameters_for(observations, model.shapes, options, system);
     const auto overlap = std::find_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) { return parameter.path == overlap_path; });
@@ -169,7 +169,7 @@ Fit fit_shapes(const std::vector<Observation>& observations, const System& base,
     if (left_out) result.undetermined.push_back({overlap_path, "", "the observations are met as well with the value that it has", probe_for(named)});
     return result;
   };
-  Model model;
+  ShapeModel model;
   for (int k = 0; k < cost_kind_count; ++k)
     for (const EfficiencyPoint& point : base.machine.software.efficiency.at(static_cast<std::size_t>(k)))
       model.shapes.curves.at(static_cast<std::size_t>(k)).push_back(point.input);  // a curve that the machine has is fitted at its own points
@@ -203,12 +203,12 @@ Fit fit_shapes(const std::vector<Observation>& observations, const System& base,
   Fit stage = best;
   for (int vain = 0; options.curves && vain < patience;) {
     std::optional<Fit> next;
-    Model next_model;
+    ShapeModel next_model;
     const Eigen::VectorXd reach = reach_of(stage, predictions);
     for (const CostKind kind : kinds) {
       const auto missing = missed(stage, reach, predictions, kind, model.shapes);
       for (std::size_t p = 0; p < std::min(missing.size(), tries) && missing[p].first > options.noise; ++p) {
-        Model more = model;
+        ShapeModel more = model;
         take(more.shapes, kind, missing[p].second);
         const bool first = kind == CostKind::matmul ? model.shapes.products.empty() : model.shapes.curves.at(static_cast<std::size_t>(kind)).empty();
         if (first) {

@@ -1,5 +1,7 @@
 #include "validation/calibration/importers/hlo_stats.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -65,7 +67,7 @@ Expected<double> not_negative(const CsvField& field, std::string_view what) {
   const char* end = field.text.data() + field.text.size();
   const auto [rest, status] = std::from_chars(field.text.data(), end, value);
   if (status != std::errc{} || rest != end || !std::isfinite(value) || value < 0)
-    return Diagnostic{field.where, std::string{what} + " must be a number that is not negative, got " + quoted(field.text)};
+    return Diagnostic{field.where, fmt::format("{} must be a number that is not negative, got {}", what, quoted(field.text))};
   return value;
 }
 
