@@ -450,9 +450,17 @@ class AttributeText {
     const std::size_t begin = cursor_.at();
     const bool ok = members([&](std::string_view member, std::string_view value) {
       if (member == "async_collective_name") attributes_.async_collective_name = unescaped(value);
+      if (member == "_xla_megascale_transfer_type") attributes_.megascale_transfer = unescaped(value);
+      if (member == "_xla_host_transfer_rendezvous") attributes_.host_rendezvous = unescaped(value);
+      if (member == "_xla_send_recv_source_target_pairs") {
+        const std::size_t end = cursor_.at();
+        cursor_.move_to(static_cast<std::size_t>(value.data() - cursor_.text().data()));
+        source_target_pairs();
+        cursor_.move_to(end);
+      }
     });
     attributes_.frontend_attributes = std::string{cursor_.since(begin)};
-    return ok;
+    return ok && !error_;
   }
 
   bool metadata() {

@@ -11,9 +11,9 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> free_targets{
+constexpr std::array<std::string_view, 13> free_targets{
     "AllocateBuffer", "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
-    "annotate_device_placement",  "X64Combine"};
+    "annotate_device_placement", "X64Combine", "X64SplitHigh", "X64SplitLow", "PrepareAsyncCallStart", "PrepareAsyncCallDone"};
 
 /// The number behind `mask_type =` or `"mask_type":` in a backend_config, which is no JSON where MLIR prints it.
 bool says_causal(std::string_view config) {

@@ -14,7 +14,7 @@ std::string opcode_text(const HloInstruction& instruction) {
 }
 
 std::size_t instructions_of(const HloModule& module) {
-  std::size_t count = 0;
+  auto count = static_cast<std::size_t>(module.joined);
   for (const HloComputation& computation : module.computations) count += computation.instructions.size();
   return count;
 }

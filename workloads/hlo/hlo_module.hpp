@@ -90,6 +90,9 @@ struct HloAttributes {
   std::optional<std::int64_t> estimated_cycles{};  // of the TPU's window_config; 0 and 2^63-1 mean not told
   bool is_sync = false;                            // a -start that blocks
   std::string async_collective_name{};             // the compiler wanted this plain collective to be asynchronous
+  std::string megascale_transfer{};                // of send and recv between slices, by Megascale: "ALL_REDUCE"
+  std::string host_rendezvous{};                   // the name that a send to the host and its recv share
+  bool across_slices = false;                      // a collective of the devices of one number in all slices: joined_transfers.hpp
   std::vector<HloAttribute> others{};
   std::string unknown_opcode{};
   friend bool operator==(const HloAttributes&, const HloAttributes&) = default;
@@ -165,13 +168,14 @@ struct HloModule {
   std::vector<HloAttribute> others{};          // of the header, verbatim
   std::vector<HloComputation> computations{};  // called ones before their callers, but in tolerant reading of cyclic files
   int entry = 0;                               // `missing` in a cut file
+  std::int64_t joined = 0;                     // instructions of the text that others stand for: joined_transfers.hpp
   std::vector<HloWarning> warnings{};
   [[nodiscard]] const HloComputation& entry_computation() const { return computations[static_cast<std::size_t>(entry)]; }
   [[nodiscard]] SourceLocation where(const HloInstruction& instruction) const { return {file, instruction.line, instruction.column}; }
   friend bool operator==(const HloModule&, const HloModule&) = default;
 };
 
-/// Instructions of all computations.
+/// Instructions of all computations, as many as the text has.
 std::size_t instructions_of(const HloModule& module);
 
 /// replica_count * num_partitions; where num_partitions is not told, named_devices, at least replica_count.

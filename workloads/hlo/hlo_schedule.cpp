@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "workloads/hlo/collective_axes.hpp"
 #include "workloads/hlo/program_writer.hpp"
 
 namespace podsim {
@@ -56,7 +57,10 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
 Expected<HloSchedule> ModuleWriter::write() {
   const HloComputation& entry = module_.entry_computation();
   const std::int64_t devices = devices_of(module_);
-  if ((devices > 1 || values()) && devices != mesh_.devices())
+  const bool has_slices = spans_slices(module_);
+  if (has_slices && (mesh_.devices() % devices != 0 || mesh_.devices() == devices))
+    return Diagnostic{{module_.file, 1, 1}, fmt::format("expected a mesh of several slices of the module's {} devices each, slices first, as --pods 2 with an axis of 2 in front gives: the module talks to other slices; found {} ({} devices)", devices, to_text(mesh_), mesh_.devices())};
+  if (!has_slices && (devices > 1 || values()) && devices != mesh_.devices())
     return Diagnostic{{module_.file, 1, 1}, fmt::format("expected a mesh of the module's {} devices, found {} ({} devices)", devices, to_text(mesh_), mesh_.devices())};
   if (auto ok = check_written_size(module_, options_.counts.trip_counts); !ok) return ok.error();
   ProgramBuilder builder{mesh_, every_device(mesh_)};

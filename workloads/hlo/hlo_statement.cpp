@@ -57,6 +57,8 @@ Status HloStatementReader::read_front(HloStatement& statement) {
   statement.word = cursor_.take_name();
   if (statement.word.empty()) return cursor_.expected("an opcode behind the shape");
   statement.operation = operation_named(statement.word);
+  // call-start is the async-start of the computation that it applies.
+  if (statement.operation.opcode == HloOpcode::call && statement.operation.phase != HloPhase::whole) statement.operation.opcode = HloOpcode::async;
   if (!cursor_.take('(')) return cursor_.expected("\"(\" behind the opcode");
   statement.operands_at = cursor_.at() - 1;
   if (statement.operation == HloOperation{HloOpcode::parameter, HloPhase::whole}) {
@@ -143,7 +145,8 @@ Status HloStatementReader::read_attribute(HloStatement& statement) {
   cursor_.skip_blanks();
   const auto call = call_attribute_named(name);
   if (!call) return read_attribute_value(cursor_, name, statement);
-  if (const auto ok = call->several ? read_calls(statement, call->role) : read_call(statement, call->role); !ok) return ok;
+  const HloRole role = statement.operation.opcode == HloOpcode::async && call->role == HloRole::to_apply ? HloRole::calls : call->role;
+  if (const auto ok = call->several ? read_calls(statement, role) : read_call(statement, role); !ok) return ok;
   if (name == "true_computation") std::rotate(statement.calls.begin(), statement.calls.end() - 1, statement.calls.end());  // branch 0
   return success();
 }

@@ -19,7 +19,7 @@ struct Waiting {
 using Earliest = std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>>;
 
 bool communicates(const HloModule& module, const HloInstruction& instruction) {
-  return is_collective(instruction.opcode) || (instruction.opcode == HloOpcode::fusion && collective_inside(module, instruction) != nullptr);
+  return is_collective(instruction.opcode) || (instruction.opcode == HloOpcode::fusion && collective_inside(module, instruction).collective != nullptr);
 }
 
 }  // namespace

@@ -49,15 +49,16 @@ bool is_of_the_device(const HloModule& module, const HloComputation& computation
 
 }  // namespace
 
-const HloInstruction* collective_inside(const HloModule& module, const HloInstruction& caller) {
+InsideCollective collective_inside(const HloModule& module, const HloInstruction& caller) {
   for (const HloCall& call : caller.calls) {
     if (call.role != HloRole::calls) continue;
-    for (const HloInstruction& inside : module.computations[static_cast<std::size_t>(call.computation)].instructions) {
-      if (is_collective(inside.opcode)) return &inside;
-      if (const HloInstruction* nested = collective_inside(module, inside)) return nested;
+    const HloComputation& computation = module.computations[static_cast<std::size_t>(call.computation)];
+    for (const HloInstruction& inside : computation.instructions) {
+      if (is_collective(inside.opcode)) return {&computation, &inside};
+      if (const InsideCollective nested = collective_inside(module, inside); nested.collective != nullptr) return nested;
     }
   }
-  return nullptr;
+  return {};
 }
 
 int called_number(const HloInstruction& instruction, HloRole role) {

@@ -30,8 +30,8 @@ struct ProgramWriter::Scope {
 /// place that depends on the device.
 std::map<int, int> reduce_scatters_in_waiting(const HloModule& module, const HloComputation& computation, const HloUsers& users);
 
-/// The first collective in the computation that a fusion or asynchronous operation calls, to any depth; nullptr: there is none.
-const HloInstruction* collective_inside(const HloModule& module, const HloInstruction& caller);
+/// The first collective in the computation that a fusion or asynchronous operation calls, to any depth.
+InsideCollective collective_inside(const HloModule& module, const HloInstruction& caller);
 /// The computation of a role, as a number; it must be there.
 int called_number(const HloInstruction& instruction, HloRole role);
 /// The branch with the most arithmetic; ties: the most instructions, the first.

@@ -126,21 +126,41 @@ Edges ProgramWriter::before(const std::vector<BufferId>& reads, const std::vecto
 
 TaskId ProgramWriter::task(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core) {
   append(after, before(reads, writes));
+  if (is_beside_core_ && on_core) {
+    if (last_beside_) after.push_back(Edge{*last_beside_});
+    if (auto* const local = std::get_if<Local>(&op)) local->unit = Unit::dma;
+  }
   make_unique(after);
   const TaskId id = builder_.add(label, std::move(op), std::move(after));
   for (const BufferId buffer : reads) uses_[buffer.index()].readers.push_back(Edge{id});
   for (const BufferId buffer : writes) uses_[buffer.index()] = {{Edge{id}}, {}};
-  if (on_core) last_core_ = id;
+  if (on_core) (is_beside_core_ ? last_beside_ : last_core_) = id;
   return id;
 }
 
+TaskId ProgramWriter::view(const std::string& label, const std::vector<Region>& from, const std::vector<Region>& to, Edges after) {
+  const auto buffers = [](const std::vector<Region>& regions) {
+    std::vector<BufferId> found;
+    for (const Region& region : regions)
+      if (std::ranges::find(found, region.buffer) == found.end()) found.push_back(region.buffer);
+    return found;
+  };
+  const bool is_copy = from.size() == 1 && to.size() == 1 && elements_of(from.front()) == elements_of(to.front()) &&
+                       builder_.buffer(from.front().buffer).dtype == builder_.buffer(to.front().buffer).dtype;
+  Local local{is_copy ? LocalKind::alias : LocalKind::opaque, from, to, 1, Unit::dma};
+  if (!is_copy) local.opaque.bytes = Bytes{}, local.opaque.time = Seconds{};
+  return task(label, std::move(local), buffers(from), buffers(to), std::move(after), false);
+}
+
+Edges ProgramWriter::text_order() const {
+  const std::optional<TaskId>& last = is_beside_core_ ? last_beside_ : last_core_;
+  return module_.blocks() && last ? Edges{Edge{*last}} : Edges{};
+}
+
 void ProgramWriter::wait_for(const std::string& label, const Edges& ended, const HloValue& value) {
-  Edges after = ended;
-  make_unique(after);
-  const TaskId id = builder_.add(label, Local{LocalKind::join, {}, {}}, std::move(after));
+  const TaskId id = task(label, Local{LocalKind::join, {}, {}}, {}, {}, ended, true);
   for (const HloLeaf& leaf : value)
     if (leaf.buffer) uses_[leaf.buffer->index()].writers.push_back(Edge{id});
-  last_core_ = id;
 }
 
 void ProgramWriter::place(const HloValue& value, const std::vector<const HloShape*>& shapes, const std::vector<std::optional<BufferId>>& wanted) {
@@ -170,8 +190,9 @@ void ProgramWriter::place(const HloValue& value, const std::vector<const HloShap
     Region to = region_of(copy.to, {});
     for (const Range& range : copy.from.dims) to.dims.push_back(all(range.length));
     const Buffer& buffer = builder_.buffer(copy.to);
-    if (to.dims.size() != buffer.extents.size() || module_.values()) to = builder_.whole(copy.to);
-    task("place " + buffer.name, Local{LocalKind::alias, {copy.from}, {to}, 1, Unit::dma}, {copy.from.buffer}, {copy.to}, {}, false);
+    const bool fits = to.dims.size() == buffer.extents.size() && std::ranges::equal(to.dims, buffer.extents, [](const Range& range, std::int64_t extent) { return range.length <= extent; });
+    if (!fits || module_.values()) to = builder_.whole(copy.to);
+    view("place " + buffer.name, {copy.from}, {to}, {});
   }
 }
 
@@ -229,12 +250,16 @@ void ProgramWriter::release(Scope& scope) {
 
 HloLeaf ProgramWriter::stored(const std::string& label, HloLeaf leaf, const HloShape& shape) {
   const HloArrayForm form = module_.form(shape);
-  if (leaf.buffer && (!module_.values() || leaf.lengths == form.lengths)) return leaf;
-  const BufferId buffer = add_buffer({label, form.extents, form.dtype, Role::scratch, {}, {}}, true);
-  if (leaf.buffer) {  // a reshaped one
-    task(label, Local{LocalKind::alias, {region_of(*leaf.buffer, leaf.lengths)}, {region_of(buffer, form.lengths)}, 1, Unit::dma}, {*leaf.buffer}, {buffer}, {}, false);
+  if (leaf.buffer) {
+    const Buffer& in = builder_.buffer(*leaf.buffer);
+    if (leaf.lengths == form.lengths && (module_.values() || (in.extents == form.extents && in.dtype == form.dtype))) return leaf;
+    Buffer other{label, form.extents, form.dtype, Role::scratch, {}, {}};
+    other.on_chip = in.on_chip;
+    const BufferId buffer = add_buffer(std::move(other), true);
+    view(label, {region_of(*leaf.buffer, leaf.lengths)}, {region_of(buffer, form.lengths)}, {});
     return {buffer, form.lengths, {}, 0, {}};
   }
+  const BufferId buffer = add_buffer({label, form.extents, form.dtype, Role::scratch, {}, {}}, true);
   Local local{LocalKind::opaque, {}, {region_of(buffer, form.lengths)}};
   double bytes = static_cast<double>(device_bytes_in(shape, HloMemory::hbm).count());
   std::vector<BufferId> reads;
@@ -301,6 +326,7 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
   const auto nothing = [&] { return HloValue(count_leaves(*what.shape)); };
   if (what.phase == HloPhase::start) return start(scope, i);
   if (what.phase == HloPhase::update) return scope.values[static_cast<std::size_t>(what.operands.front())];
+  if (what.opcode == HloOpcode::send || what.opcode == HloOpcode::recv) return unmatched(scope, i);
   if (what.phase == HloPhase::done) return done(scope, i);
   if (is_collective(what.opcode)) {
     if (const auto slice = scope.own_blocks.find(i); slice != scope.own_blocks.end()) return own_block(scope, i, slice->second);
@@ -341,30 +367,32 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
     case HloOpcode::call: {
       const HloComputation* callee = called(module_.module(), what, HloRole::to_apply);
       if (callee == nullptr) return module_.problem(what, "expected to_apply, a computation");
-      return nested(scope, i, *callee, what.operands);
+      return nested(scope, *callee, what.operands, i);
     }
-    case HloOpcode::send:
-    case HloOpcode::recv:
     case HloOpcode::infeed:
-    case HloOpcode::outfeed: return module_.problem(what, opcode_text(what) + " is not simulated: its other end is not in the module");
+    case HloOpcode::outfeed: return unmatched(scope, i);
+    case HloOpcode::copy: {
+      const int from = at(scope, what.operands.front()).shape->layout.memory_space, to = what.shape->layout.memory_space;
+      if (module_.values() || (from == HloMemory::host) == (to == HloMemory::host)) return work(scope, i);
+      Edges ended;
+      HloValue value = host_copy(scope, i, i, to == HloMemory::host, ended);
+      if (module_.blocks()) wait_for("wait for " + what.name, ended, value);
+      return value;
+    }
     case HloOpcode::custom_call: {
       if (module_.values()) return work(scope, i);
       const HloCustomCall known = custom_call_of(scope.computation, what, module_.options().counts.custom_calls);
-      if (known.kind == HloCustomCall::Kind::to_host || known.kind == HloCustomCall::Kind::to_device) return move(scope, i, known.kind == HloCustomCall::Kind::to_host);
-      if (known.kind != HloCustomCall::Kind::free) return work(scope, i);
-      if (what.operands.empty()) return allocate(scope, i, *what.shape);
-      HloValue value = operand(scope, i, 0);
-      if (value.size() != count_leaves(*what.shape)) return work(scope, i);
-      for (std::size_t o = 1; o < what.operands.size(); ++o)
-        for (const HloLeaf& other : operand(scope, i, o))
-          if (other.buffer) value.front().from.emplace_back(*other.buffer, 0);  // ConcatBitcast: they lie side by side
-      return value;
+      if (known.kind == HloCustomCall::Kind::to_host || known.kind == HloCustomCall::Kind::to_device) {
+        Edges ended;
+        return host_copy(scope, i, i, known.kind == HloCustomCall::Kind::to_host, ended);
+      }
+      return known.kind == HloCustomCall::Kind::free ? side_by_side(scope, i) : work(scope, i);
     }
     case HloOpcode::fusion: {
-      const HloInstruction* inside = collective_inside(module_.module(), what);
-      if (inside == nullptr) return work(scope, i);
+      const InsideCollective inside = collective_inside(module_.module(), what);
+      if (inside.collective == nullptr) return work(scope, i);
       Edges ended;
-      auto value = fused_collective(scope, i, *inside, ended);
+      auto value = fused_collective(scope, i, inside, ended);
       if (value && module_.blocks()) wait_for("wait for " + what.name, ended, *value);
       return value;
     }
@@ -429,7 +457,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     return HloValue{sources};
   }
   if (cost.opaque) module_.opaque(what, cost.bytes);
-  if (what.opcode == HloOpcode::fusion)
+  if (what.opcode == HloOpcode::fusion && !is_beside_core_)
     if (auto sum = accumulation(scope, i)) return *std::move(sum);
 
   HloValue value = allocate(scope, i, *what.shape);
@@ -437,7 +465,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
   for (const HloLeaf& leaf : value)
     if (leaf.buffer) writes.push_back(*leaf.buffer);
   Op op;
-  const auto matmul = value.size() == 1 && !module_.options().clock_hz ? product(scope, i, value.front()) : std::nullopt;
+  const auto matmul = value.size() == 1 && !module_.options().clock_hz && !is_beside_core_ ? product(scope, i, value.front()) : std::nullopt;
   if (matmul) {
     op = *matmul;
   } else {
@@ -459,23 +487,66 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
   return value;
 }
 
-Expected<HloValue> ProgramWriter::move(Scope& scope, int i, bool to_host) {
+Expected<HloValue> ProgramWriter::unmatched(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
-  const HloLeaf from = stored(what.name + " operand", operand(scope, i, 0).front(), *at(scope, what.operands.front()).shape);
-  const Buffer like = builder_.buffer(*from.buffer);
-  Buffer away{what.name + " on the host", like.extents, like.dtype, Role::scratch, {}, {}};
-  away.on_host = true;
-  const BufferId host = add_buffer(std::move(away), true);
-  if (to_host) {
-    const TaskId id = task(what.name, Local{LocalKind::to_host, {builder_.whole(*from.buffer)}, {builder_.whole(host)}, 1, Unit::dma}, {*from.buffer}, {host}, {}, false);
-    HloLeaf gone;
-    gone.ready = {Edge{id}};
-    return HloValue{gone};
+  if (module_.values()) return module_.problem(what, opcode_text(what) + " is not executed: its other end is not in the module");
+  if (what.phase == HloPhase::done) {  // of a recv: the data and a token
+    HloValue value(count_leaves(*what.shape));
+    if (const HloValue begun = operand(scope, i, 0); what.opcode == HloOpcode::recv && !begun.empty()) value.front() = begun.front();
+    return value;
+  }
+  double bytes = static_cast<double>(device_bytes(*what.shape).count());
+  for (const int from : what.operands) bytes = std::max(bytes, static_cast<double>(device_bytes(*at(scope, from).shape).count()));
+  module_.opaque(what, bytes);
+  return allocate(scope, i, *what.shape);
+}
+
+HloValue ProgramWriter::side_by_side(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  if (what.operands.empty()) return allocate(scope, i, *what.shape);
+  if (what.operands.size() == 1)
+    if (HloValue value = operand(scope, i, 0); value.size() == count_leaves(*what.shape)) return value;
+  std::vector<Region> from, to;
+  Edges ready;
+  for (std::size_t o = 0; o < what.operands.size(); ++o) {
+    const auto shapes = leaves_of(*at(scope, what.operands[o]).shape);
+    const HloValue given = operand(scope, i, o);
+    for (std::size_t leaf = 0; leaf < given.size(); ++leaf) {
+      append(ready, given[leaf].ready);
+      if (!given[leaf].buffer && !module_.has_buffer(*shapes[leaf])) continue;
+      const HloLeaf there = stored(what.name + " operand", given[leaf], *shapes[leaf]);
+      from.push_back(region_of(*there.buffer, there.lengths));
+    }
   }
   HloValue value = allocate(scope, i, *what.shape);
-  const BufferId to = *value.front().buffer;
-  if (builder_.buffer(to).extents != like.extents) return work(scope, i);
-  task(what.name, Local{LocalKind::from_host, {builder_.whole(host)}, {builder_.whole(to)}, 1, Unit::dma}, {host}, {to}, before({*from.buffer}, {}), false);
+  for (const HloLeaf& leaf : value)
+    if (leaf.buffer) to.push_back(region_of(*leaf.buffer, leaf.lengths));
+  if (!to.empty()) view(what.name, from, to, std::move(ready));
+  return value;
+}
+
+HloValue ProgramWriter::host_copy(Scope& scope, int i, int result_of, bool to_host, Edges& ended) {
+  const HloInstruction& what = at(scope, i);
+  const HloShape& given = *at(scope, what.operands.front()).shape;
+  const HloLeaf from = stored(what.name + " operand", operand(scope, i, 0).front(), *leaves_of(given).front());
+  HloValue value = allocate(scope, result_of, *at(scope, result_of).shape);
+  for (const HloLeaf& leaf : value) {
+    if (!leaf.buffer) continue;
+    // A part of an array crosses as much as the part has.
+    const Region to = region_of(*leaf.buffer, leaf.lengths);
+    Region crossing = region_of(*from.buffer, from.lengths);
+    if (elements_of(crossing) != elements_of(to) || builder_.buffer(crossing.buffer).dtype != builder_.buffer(to.buffer).dtype) {
+      const Buffer like = builder_.buffer(*leaf.buffer);
+      crossing = region_of(add_buffer({what.name + " part", like.extents, like.dtype, Role::scratch, {}, {}}, true), leaf.lengths);
+      view(what.name + " part", {region_of(*from.buffer, from.lengths)}, {crossing}, {});
+    }
+    Edges after = text_order();
+    std::optional<TaskId>& last = last_host_[to_host ? 1 : 0];
+    if (last) after.push_back(Edge{*last});
+    append(after, from.ready);
+    last = task(what.name, Local{to_host ? LocalKind::to_host : LocalKind::from_host, {crossing}, {to}, 1, Unit::dma}, {crossing.buffer}, {to.buffer}, std::move(after), false);
+    ended.push_back(Edge{*last});
+  }
   return value;
 }
 

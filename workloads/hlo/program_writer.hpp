@@ -1,6 +1,7 @@
 // Writes the instructions of computations as tasks of one program or function. Internal to hlo_schedule().
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,6 +16,12 @@
 #include "workloads/hlo/written_size.hpp"
 
 namespace podsim {
+
+/// A collective within a fusion or asynchronous operation, and where it stands.
+struct InsideCollective {
+  const HloComputation* computation = nullptr;
+  const HloInstruction* collective = nullptr;  // nullptr: there is none
+};
 
 inline constexpr std::size_t most_hlo_pairs = std::size_t{1} << 20;  // of sends that stand for collectives
 
@@ -104,7 +111,12 @@ class ProgramWriter {
 
   // Tasks.
   Edges before(const std::vector<BufferId>& reads, const std::vector<BufferId>& writes) const;
+  /// `on_core`: in the order of the core's work; within an asynchronous computation in the order of that one, beside the core.
   TaskId task(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core);
+  /// The bytes of `from`, one after the other, seen as arrays of other dimensions, types or number: free in time.
+  TaskId view(const std::string& label, const std::vector<Region>& from, const std::vector<Region>& to, Edges after);
+  /// What the order of the text puts in front of an operation that begins now.
+  [[nodiscard]] Edges text_order() const;
   void wait_for(const std::string& label, const Edges& ended, const HloValue& value);
 
   // Instructions.
@@ -113,10 +125,19 @@ class ProgramWriter {
   Expected<HloValue> work(Scope& scope, int i);
   Expected<HloValue> loop(Scope& scope, int i);
   Expected<HloValue> branch(Scope& scope, int i);
-  Expected<HloValue> nested(Scope& scope, int i, const HloComputation& computation, const std::vector<int>& operands);
+  Expected<HloValue> nested(Scope& scope, const HloComputation& computation, const std::vector<int>& operands, int result_of);
   Expected<HloValue> start(Scope& scope, int i);
   Expected<HloValue> done(Scope& scope, int i);
-  Expected<HloValue> move(Scope& scope, int i, bool to_host);
+  /// An asynchronous computation: its instructions run in their order, beside the core.
+  Expected<HloValue> beside_core(Scope& scope, int i, int done, Edges& ended);
+  /// A copy, slice or other data movement by DMA.
+  HloValue moved_by_dma(Scope& scope, int i, int result_of, Edges& ended);
+  /// A copy to or from pinned memory of the host: over the link of the chip's host, one after the other in either direction.
+  HloValue host_copy(Scope& scope, int i, int result_of, bool to_host, Edges& ended);
+  /// An operation whose other end is not in the module: its data is there at once, and it is told to be of unknown cost.
+  Expected<HloValue> unmatched(Scope& scope, int i);
+  /// A custom-call that moves nothing: its operands lie side by side in its results.
+  HloValue side_by_side(Scope& scope, int i);
   std::optional<Matmul> product(const Scope& scope, int i, const HloLeaf& out) const;
   /// The Matmul of a dot or convolution of `body` on these leaves; nullopt if a Matmul cannot say it.
   std::optional<Matmul> matmul_of(const HloComputation& body, const HloInstruction& dot, const HloLeaf& left, const HloLeaf& right, const HloLeaf& out) const;
@@ -143,8 +164,9 @@ class ProgramWriter {
 
   // Collectives.
   /// Writes the collective of instruction `i`, whose groups and pairs are in `attributes`. The result belongs to instruction `result_of`.
-  Expected<HloValue> collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended);
-  Expected<HloValue> fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended);
+  /// `operands`: their shapes where the collective takes them, in a fusion; none: those of the instruction's operands.
+  Expected<HloValue> collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended, const std::vector<const HloShape*>& operands = {});
+  Expected<HloValue> fused_collective(Scope& scope, int i, const InsideCollective& inside, Edges& ended);
   Expected<HloValue> own_block(Scope& scope, int i, int slice);
   Expected<CollectiveGroups> groups(const HloInstruction& collective) const;
   /// Whether it reduces by sums of floating-point numbers.
@@ -155,6 +177,8 @@ class ProgramWriter {
   /// is a permute with a launch of its own.
   Expected<Edges> in_pairs(const HloInstruction& at, const std::string& label, const ReplicaGroups& groups, const Collective& op, const Edges& after);
   class PairExchange;
+  /// A ragged-all-to-all.
+  Expected<Edges> ragged(const HloInstruction& at, const CollectiveGroups& groups, const Region& in, const Region& out, const Edges& after);
   Expected<Edges> permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after);
 
   // Values.
@@ -162,6 +186,7 @@ class ProgramWriter {
   [[nodiscard]] const HloInstruction& at(const Scope& scope, int i) const;
   HloValue operand(const Scope& scope, int i, std::size_t position) const;
   HloValue allocate(Scope& scope, int i, const HloShape& shape, const std::vector<BufferId>& apart = {});
+  /// The leaf in a buffer that has the form of this shape: as it is, seen so, or made there.
   HloLeaf stored(const std::string& label, HloLeaf leaf, const HloShape& shape);
   void bind(Scope& scope, int i, HloValue value);
   /// Whether nothing needs a buffer behind the instruction that is written.
@@ -179,6 +204,9 @@ class ProgramWriter {
   std::vector<int> holds_;      // by buffer: values that still need it
   std::vector<bool> writable_;  // by buffer
   std::optional<TaskId> last_core_;
+  std::optional<TaskId> last_beside_;                 // of the asynchronous computation that is written
+  bool is_beside_core_ = false;
+  std::array<std::optional<TaskId>, 2> last_host_{};  // copies from and to the host
 };
 
 }  // namespace podsim

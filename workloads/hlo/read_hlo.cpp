@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "sim/base/input_file.hpp"
+#include "workloads/hlo/joined_transfers.hpp"
 #include "workloads/hlo/call_shapes.hpp"
 #include "workloads/hlo/hlo_header.hpp"
 #include "workloads/hlo/hlo_statement.hpp"
@@ -33,6 +34,10 @@ class HloModuleReader {
     if (const auto ok = link_hlo(module_, links_, entries_, cursor_, warnings_, tolerant_); !ok) return ok.error();
     if (!tolerant_)
       if (const auto ok = check_call_shapes(module_); !ok) return ok.error();
+    if (module_.warnings.empty()) {
+      join_async_collectives(module_);
+      join_sends(module_);
+    }
     return std::move(module_);
   }
 

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <numeric>
 #include <set>
+#include <utility>
 
+#include "workloads/hlo/collective_axes.hpp"
 #include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/program_scope.hpp"
 
@@ -47,10 +50,7 @@ bool ProgramWriter::adds(const HloInstruction& collective) const {
 }
 
 Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collective) const {
-  const HloModule& module = module_.module();
-  const HloAttributes& attributes = *collective.attributes;
-  const auto flattened = flattened_groups(attributes.replica_groups.value_or(ReplicaGroups{}), group_mode_of(attributes), module.replica_count, devices_of(module) / module.replica_count,
-                                          module.where(collective));
+  const auto flattened = groups_among(module_.module(), collective, module_.mesh().devices());
   if (!flattened) return flattened.error();
   auto found = collective_groups(*flattened, module_.mesh(), collective.opcode == HloOpcode::all_reduce);
   if (collective.opcode == HloOpcode::collective_broadcast)  // its groups begin with the source, wherever that stands along the axes
@@ -68,7 +68,17 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
                                         const Edges& after) {
   const std::int64_t parts = groups.devices;
   const auto dtype = [&](const Region& region) { return builder_.buffer(region.buffer).dtype; };
-  const auto one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
+  std::function<Expected<Edges>(const std::string&, const Region&, const Region&, int, const Edges&)> one;
+  // Where no dimension divides: the same elements in one dimension.
+  const auto flat = [&](const std::string& label, const Region& from, const Region& to, const Edges& waits) -> Expected<Edges> {
+    const auto row = [&](const Region& region) { return region_of(add_buffer({label + " in one dimension", {elements_of(region)}, dtype(region), Role::scratch, {}, {}}, true), {elements_of(region)}); };
+    const Region sent = row(from), received = row(to);
+    view("place " + label, {from}, {sent}, waits);
+    const auto made = one(label, sent, received, 0, waits);
+    if (!made) return made;
+    return Edges{Edge{view("place " + label, {received}, {to}, *made)}};
+  };
+  one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
     Collective op{kind, groups.views, from, to, along};
     op.root = groups.root;
     const std::int64_t given = elements_of(from), made = elements_of(to);
@@ -82,6 +92,8 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
       case CollectiveKind::all_reduce: divided = given == made ? std::max(0, dividing(from, 0, parts)) : no_dimension; break;
       default: break;
     }
+    const std::int64_t whole = std::max(given, made), part = std::min(given, made);
+    if (divided == no_dimension && !module_.values() && whole == (kind == CollectiveKind::all_to_all ? part : part * parts) && whole % parts == 0) return flat(label, from, to, waits);
     if (divided == no_dimension) return module_.problem(at, fmt::format("expected arrays that {} devices share, found {} and {} elements", parts, given, made));
     op.dim = op.split_dim = divided;
     if (kind == CollectiveKind::all_to_all && op.dim < static_cast<int>(to.dims.size()) && to.dims[static_cast<std::size_t>(op.dim)].length % parts != 0) op.dim = std::max(0, dividing(to, 0, parts));
@@ -153,23 +165,26 @@ Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vect
   return ended;
 }
 
-Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended) {
+Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended, const std::vector<const HloShape*>& operands) {
   const HloInstruction& what = at(scope, i);
+  const bool is_ragged = attributes.opcode == HloOpcode::ragged_all_to_all;
   std::vector<Region> in;
-  Edges after;
+  Edges after = text_order();
   std::vector<HloLeaf> given;
-  for (std::size_t o = 0; o < what.operands.size(); ++o) {
+  for (std::size_t o = 0; o < (is_ragged ? std::min<std::size_t>(1, what.operands.size()) : what.operands.size()); ++o) {
     const auto shapes = leaves_of(*at(scope, what.operands[o]).shape);
     const HloValue from = operand(scope, i, o);
     for (std::size_t leaf = 0; leaf < from.size(); ++leaf) {
       if (!shapes[leaf]->is_array()) continue;
-      given.push_back(stored(fmt::format("{} operand", what.name), from[leaf], *shapes[leaf]));
-      in.push_back(region_of(*given.back().buffer, given.back().lengths));
+      const std::string label = what.name + " operand";
+      HloLeaf there = stored(label, from[leaf], *shapes[leaf]);
+      if (!operands.empty() && from.size() == 1) there = stored(label, std::move(there), *operands[o]);
+      given.push_back(there);
+      in.push_back(region_of(*there.buffer, there.lengths));
       after.insert(after.end(), from[leaf].ready.begin(), from[leaf].ready.end());
     }
   }
   if (in.empty()) return module_.problem(what, "expected an operand");
-  if (module_.blocks() && last_core_) after.push_back(Edge{*last_core_});
   std::vector<BufferId> apart;  // what is sent is not received in its own place
   for (const HloLeaf& leaf : given)
     if (attributes.opcode == HloOpcode::collective_permute) apart.push_back(*leaf.buffer);
@@ -187,20 +202,27 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   if (out.size() < in.size()) return module_.problem(what, fmt::format("expected as many results as operands ({}), found {}", in.size(), out.size()));
   out.resize(in.size());
   if (attributes.opcode == HloOpcode::collective_permute) {
-    if (in.size() != 1) return module_.problem(what, "expected one operand");
-    auto edges = permute(what, attributes.attributes->source_target_pairs, in.front(), out.front(), after);
+    const std::vector<SourceTarget> pairs = pairs_among(module_.module(), attributes, module_.mesh().devices());
+    for (std::size_t r = 0; r < in.size(); ++r) {
+      auto edges = permute(what, pairs, in[r], out[r], after);
+      if (!edges) return edges.error();
+      ended.insert(ended.end(), edges->begin(), edges->end());
+    }
+    return value;
+  }
+  const auto among = groups(attributes);
+  if (!among) return among.error();
+  if (is_ragged) {
+    auto edges = ragged(what, *among, in.front(), out.front(), after);
     if (!edges) return edges.error();
     ended = *std::move(edges);
     return value;
   }
   auto kind = kind_of(attributes.opcode);
-  if (!kind) return module_.problem(what, std::string{name_of(attributes.opcode)} + " is not simulated: how much it sends depends on data");
-  const auto among = groups(attributes);
-  if (!among) return among.error();
+  assert(kind);
   const std::int64_t parts = among->devices;
   if (parts == 1) {
-    for (std::size_t r = 0; r < in.size(); ++r)
-      ended.push_back(Edge{task("place " + what.name, Local{LocalKind::alias, {in[r]}, {out[r]}, 1, Unit::dma}, {in[r].buffer}, {out[r].buffer}, after, false)});
+    for (std::size_t r = 0; r < in.size(); ++r) ended.push_back(Edge{view("place " + what.name, {in[r]}, {out[r]}, after)});
     return value;
   }
   const std::vector<std::int64_t>& dims = attributes.attributes->dimensions;
@@ -213,36 +235,64 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
     const std::vector<Range>&from = in.front().dims, &to = out.front().dims;
     while (from.size() == to.size() && dim + 1 < static_cast<int>(from.size()) && from[static_cast<std::size_t>(dim)].length == to[static_cast<std::size_t>(dim)].length) ++dim;
   }
-  auto edges = exchange(what, *kind, *among, in, out, dim, after);
+  // It travels in the type of the operand: the devices convert what arrives.
+  std::vector<Region> received = out;
+  for (std::size_t r = 0; r < in.size() && !module_.values(); ++r) {
+    const DType dtype = builder_.buffer(in[r].buffer).dtype;
+    const Buffer like = builder_.buffer(out[r].buffer);
+    if (like.dtype == dtype) continue;
+    received[r].buffer = add_buffer({what.name + " received", like.extents, dtype, Role::scratch, {}, {}}, true);
+  }
+  auto edges = exchange(what, *kind, *among, in, received, dim, after);
   if (!edges) return edges.error();
   ended = *std::move(edges);
+  for (std::size_t r = 0; r < in.size(); ++r)
+    if (received[r].buffer != out[r].buffer) ended.push_back(Edge{view(what.name + " converted", {received[r]}, {out[r]}, {})});
   return value;
 }
 
-Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const HloInstruction& inside, Edges& ended) {
+Expected<Edges> ProgramWriter::ragged(const HloInstruction& at, const CollectiveGroups& groups, const Region& in, const Region& out, const Edges& after) {
+  // How much each device sends is data: here all that its operand has room for, as much to each.
+  module_.note(fmt::format("{}: each device sends all that its operand has room for, as much to each of {}", at.name, groups.devices));
+  const std::int64_t elements = (elements_of(in) + groups.devices - 1) / groups.devices * groups.devices;
+  const DType dtype = builder_.buffer(in.buffer).dtype;
+  const auto room = [&](const char* what) { return region_of(add_buffer({fmt::format("{} {}", at.name, what), {elements}, dtype, Role::scratch, {}, {}}, true), {elements}); };
+  const Region sent = room("sent"), received = room("received");
+  view(at.name + " sent", {in}, {sent}, after);
+  const auto made = exchange(at, CollectiveKind::all_to_all, groups, {sent}, {received}, 0, after);
+  if (!made) return made;
+  return Edges{Edge{view(at.name + " received", {received}, {out}, *made)}};
+}
+
+Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const InsideCollective& inside, Edges& ended) {
   const HloInstruction& what = at(scope, i);
-  if (module_.values()) return nested(scope, i, *called(module_.module(), what, HloRole::calls), what.operands);
+  const HloInstruction& collective_inside = *inside.collective;
+  if (module_.values()) return nested(scope, *called(module_.module(), what, HloRole::calls), what.operands, i);
   const bool is_plain = what.operands.size() == 1 && what.shape->is_array() && at(scope, what.operands.front()).shape->is_array();
-  if (is_plain) return collective(scope, i, inside, i, *what.shape, ended);
+  if (is_plain) {
+    std::vector<const HloShape*> shapes;
+    for (const int operand : collective_inside.operands) shapes.push_back(&*inside.computation->instructions[static_cast<std::size_t>(operand)].shape);
+    if (shapes.size() == 1 && shapes.front()->is_array()) return collective(scope, i, collective_inside, i, *what.shape, ended, shapes);
+  }
   // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
   auto made = work(scope, i);
   if (!made) return made.error();
-  const auto among = groups(inside);
+  const auto among = groups(collective_inside);
   if (!among) return among.error();
   const std::int64_t parts = among->devices;
-  const auto kind = kind_of(inside.opcode);
+  const auto kind = kind_of(collective_inside.opcode);
   if (!kind || parts == 1) return made;
-  const auto shapes = leaves_of(*inside.shape);
+  const auto shapes = leaves_of(*collective_inside.shape);
   const HloArrayForm form = module_.form(*shapes.front());
   std::vector<std::int64_t> from = form.lengths;
-  const auto dims = inside.attributes->dimensions;
+  const auto dims = collective_inside.attributes->dimensions;
   const auto dim = dims.empty() ? std::size_t{0} : static_cast<std::size_t>(dims.front());
   if (dim >= from.size()) return module_.problem(what, "expected a dimension of its result");
   if (*kind == CollectiveKind::all_gather) from[dim] = std::max<std::int64_t>(1, from[dim] / parts);
   if (*kind == CollectiveKind::reduce_scatter) from[dim] *= parts;
   const Region in = region_of(add_buffer({what.name + " operand", from, form.dtype, Role::scratch, {}, {}}, true), from);
   const Region out = region_of(add_buffer({what.name + " exchanged", form.lengths, form.dtype, Role::scratch, {}, {}}, true), form.lengths);
-  auto edges = exchange(what, *kind, *among, {in}, {out}, static_cast<int>(dim), last_core_ ? Edges{Edge{*last_core_}} : Edges{});
+  auto edges = exchange(what, *kind, *among, {in}, {out}, static_cast<int>(dim), text_order());
   if (!edges) return edges.error();
   ended = *std::move(edges);
   for (const HloLeaf& leaf : *made)
@@ -262,63 +312,75 @@ Expected<HloValue> ProgramWriter::own_block(Scope& scope, int i, int slice) {
 
 // ---- Asynchronous operations ----
 
+Expected<HloValue> ProgramWriter::beside_core(Scope& scope, int i, int done, Edges& ended) {
+  const HloInstruction& what = at(scope, i);
+  const HloComputation* const callee = called(module_.module(), what, HloRole::calls);
+  if (callee == nullptr) return module_.problem(what, "expected a computation that it calls");
+  const Edges begin = text_order();
+  const bool was_beside = std::exchange(is_beside_core_, true);
+  const std::optional<TaskId> before = std::exchange(last_beside_, begin.empty() ? std::nullopt : std::optional{begin.front().task});
+  auto value = nested(scope, *callee, what.operands, done);
+  if (last_beside_) ended.push_back(Edge{*last_beside_});
+  is_beside_core_ = was_beside;
+  last_beside_ = before;
+  if (!value) return value;
+  for (const HloLeaf& leaf : *value) {
+    ended.insert(ended.end(), leaf.ready.begin(), leaf.ready.end());
+    if (!leaf.buffer) continue;
+    const Edges& writers = uses_[leaf.buffer->index()].writers;
+    ended.insert(ended.end(), writers.begin(), writers.end());
+  }
+  return value;
+}
+
+HloValue ProgramWriter::moved_by_dma(Scope& scope, int i, int result_of, Edges& ended) {
+  const HloInstruction& what = at(scope, i);
+  const HloShape& result = *at(scope, result_of).shape;
+  const auto is_on_host = [](const HloShape& shape) { return std::ranges::any_of(leaves_of(shape), [](const HloShape* leaf) { return leaf->layout.memory_space == HloMemory::host; }); };
+  if (what.operands.empty()) return allocate(scope, result_of, result);
+  if (const bool from_host = is_on_host(*at(scope, what.operands.front()).shape); from_host != is_on_host(result)) return host_copy(scope, i, result_of, !from_host, ended);
+  std::vector<BufferId> reads, writes;
+  Local local{LocalKind::opaque, {}, {}, 1, Unit::dma};
+  Edges after = text_order();
+  for (std::size_t o = 0; o < what.operands.size(); ++o)
+    for (const HloLeaf& leaf : operand(scope, i, o)) {
+      after.insert(after.end(), leaf.ready.begin(), leaf.ready.end());
+      if (!leaf.buffer) continue;
+      reads.push_back(*leaf.buffer);
+      local.reads.push_back(region_of(*leaf.buffer, leaf.lengths));
+    }
+  const bool takes_a_part = what.opcode != HloOpcode::copy;
+  double given = 0;
+  for (const int from : what.operands) given += static_cast<double>(device_bytes_in(*at(scope, from).shape, HloMemory::hbm).count());
+  const double made = static_cast<double>(device_bytes(result).count()), kept = static_cast<double>(device_bytes_in(result, HloMemory::hbm).count());
+  HloValue value = allocate(scope, result_of, result);
+  for (const HloLeaf& leaf : value)
+    if (leaf.buffer) writes.push_back(*leaf.buffer), local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
+  local.opaque.bytes = Bytes{static_cast<std::int64_t>((takes_a_part ? std::min(given, made) : given) + kept)};
+  ended.push_back(Edge{task(what.name, std::move(local), reads, writes, after, false)});
+  return value;
+}
+
 Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
   const int done = done_of(scope.computation, scope.users.all(), i);
   if (done == HloInstruction::missing) return module_.problem(what, "expected a -done of it");
-  const HloShape& result = *at(scope, done).shape;
   Pending pending;
   if (is_collective(what.opcode)) {
-    auto value = collective(scope, i, what, done, result, pending.ended);
+    auto value = collective(scope, i, what, done, *at(scope, done).shape, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);
-  } else if (const HloInstruction* inside = collective_inside(module_.module(), what); inside != nullptr && module_.values()) {
-    const HloComputation* callee = called(module_.module(), what, HloRole::calls);
-    if (callee == nullptr) return module_.problem(what, "expected a computation that it calls");
-    auto value = nested(scope, i, *callee, what.operands);
+  } else if (what.opcode == HloOpcode::async) {
+    auto value = beside_core(scope, i, done, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);
-  } else if (inside != nullptr) {
-    auto value = collective(scope, i, *inside, done, result, pending.ended);
-    if (!value) return value.error();
-    pending.value = *std::move(value);
-  } else if (what.opcode == HloOpcode::send || what.opcode == HloOpcode::recv) {
-    return module_.problem(what, opcode_text(what) + " is not simulated: its other end is not in the module");
   } else if (module_.values()) {
-    Edges after;
-    if (last_core_) after.push_back(Edge{*last_core_});
     HloInstruction whole = what;
     whole.phase = HloPhase::whole;
     whole.shape = at(scope, done).shape;
-    if (whole.opcode == HloOpcode::async) {
-      whole.opcode = HloOpcode::call;
-      for (HloCall& call : whole.calls) call.role = HloRole::to_apply;
-    }
-    pending.value = execute(scope, i, std::move(whole), done, false, after);
+    pending.value = execute(scope, i, std::move(whole), done, false, text_order());
   } else {
-    // A copy or other work beside the core: what it reads and writes in HBM.
-    double bytes = 0;
-    std::vector<BufferId> reads, writes;
-    Local local{LocalKind::opaque, {}, {}, 1, Unit::dma};
-    Edges after;
-    if (last_core_) after.push_back(Edge{*last_core_});
-    for (std::size_t o = 0; o < what.operands.size(); ++o)
-      for (const HloLeaf& leaf : operand(scope, i, o)) {
-        after.insert(after.end(), leaf.ready.begin(), leaf.ready.end());
-        if (!leaf.buffer) continue;
-        reads.push_back(*leaf.buffer);
-        local.reads.push_back(region_of(*leaf.buffer, leaf.lengths));
-      }
-    const bool takes_a_part = what.opcode != HloOpcode::copy;
-    double given = 0;
-    for (const int from : what.operands) given += static_cast<double>(device_bytes_in(*at(scope, from).shape, HloMemory::hbm).count());
-    const double made = static_cast<double>(device_bytes(result).count()), kept = static_cast<double>(device_bytes_in(result, HloMemory::hbm).count());
-    bytes = (takes_a_part ? std::min(given, made) : given) + kept;
-    pending.value = allocate(scope, done, result);
-    for (const HloLeaf& leaf : pending.value)
-      if (leaf.buffer) writes.push_back(*leaf.buffer), local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
-    local.opaque.bytes = Bytes{static_cast<std::int64_t>(bytes)};
-    pending.ended = {Edge{task(what.name, std::move(local), reads, writes, after, false)}};
+    pending.value = moved_by_dma(scope, i, done, pending.ended);
   }
   for (const HloLeaf& leaf : pending.value) hold(leaf);  // until it is done
   const bool blocks = what.attributes->is_sync;

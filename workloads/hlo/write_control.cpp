@@ -5,13 +5,13 @@
 
 namespace podsim {
 
-Expected<HloValue> ProgramWriter::nested(Scope& scope, int i, const HloComputation& callee, const std::vector<int>& operands) {
+Expected<HloValue> ProgramWriter::nested(Scope& scope, const HloComputation& callee, const std::vector<int>& operands, int result_of) {
   std::vector<HloValue> arguments;
   std::vector<std::optional<BufferId>> wanted;
   for (const int from : operands) arguments.push_back(scope.values[static_cast<std::size_t>(from)]);
-  const std::size_t leaves = count_leaves(*at(scope, i).shape);
+  const std::size_t leaves = count_leaves(*at(scope, result_of).shape);
   for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
-    const auto hint = scope.hints.find({i, leaf});
+    const auto hint = scope.hints.find({result_of, leaf});
     wanted.push_back(hint == scope.hints.end() ? std::nullopt : std::optional{hint->second});
   }
   release(scope);  // the callee may write over what only it needs
@@ -35,7 +35,7 @@ Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
     module_.note(fmt::format("{}: branch {} of {}, the longest", what.name, chosen, branches));
   }
   if (module_.values()) expect_branch(scope, i, static_cast<std::int64_t>(chosen));
-  return nested(scope, i, *called(module_.module(), what, HloRole::branch, chosen), {what.operands[chosen + 1]});
+  return nested(scope, *called(module_.module(), what, HloRole::branch, chosen), {what.operands[chosen + 1]}, i);
 }
 
 Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
@@ -82,7 +82,7 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   const auto expect_it_goes_on = [&](bool is_true) {
     if (module_.values()) expect_condition(scope, i, is_true, result);
   };
-  if (in_function_) {  // functions have no calls
+  if (in_function_ || is_beside_core_) {  // functions have no calls, and calls run on the core
     release(scope);
     for (std::int64_t trip = 0; trip < trips->count; ++trip) {
       std::vector<std::optional<BufferId>> wanted(state.size());

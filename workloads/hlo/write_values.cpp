@@ -41,7 +41,7 @@ HloValue ProgramWriter::execute(Scope& scope, int i, HloInstruction instruction,
     local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
   }
   Op op;
-  if (auto matmul = value.size() == 1 && on_core ? product(scope, i, value.front()) : std::nullopt) {
+  if (auto matmul = value.size() == 1 && on_core && !is_beside_core_ ? product(scope, i, value.front()) : std::nullopt) {
     op = *std::move(matmul);
   } else {
     local.opaque.operation = module_.add(std::move(operation));

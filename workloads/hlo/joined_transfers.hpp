@@ -1,0 +1,33 @@
+// Transfers that a compiler has taken apart, put together again: what reads a module then sees a collective with a start and a done.
+#pragma once
+
+#include "workloads/hlo/hlo_module.hpp"
+
+namespace podsim {
+
+/// An asynchronous collective fusion is one collective in several fusions. The first starts it (custom-call "AsyncCollectiveStart"), products that run
+/// meanwhile pass its buffers and flags on and print the collective again, and the last one waits for its end ("AsyncCollectiveDone"):
+///
+///   before   %s = (bf16[4], bf16[16], u32[]) fusion(%x), calls={.. all-gather .. AsyncCollectiveStart}
+///            %f = (f32[8], bf16[4], bf16[16], u32[]) fusion(%s.0, %s.1, %s.2, %y), calls={.. all-gather, convolution ..}
+///            %d = bf16[16] fusion(%f.1, %f.2, %f.3), calls={.. all-gather .. AsyncCollectiveDone}
+///   after    %s = (bf16[4], bf16[16]) all-gather-start(%x)
+///            %f = (f32[8]) fusion(%y), calls={convolution ..}
+///            %d = bf16[16] all-gather-done(%s)
+///
+/// Names and places stay those of the text. A chain in another form is left as it is. HloModule::joined counts the instructions that are gone. O(module).
+void join_async_collectives(HloModule& module);
+
+/// A send and a recv of one computation that belong together are one transfer, from the send to the recv-done: a collective-permute where the pairs are
+/// told (_xla_send_recv_source_target_pairs), and what Megascale names (_xla_megascale_transfer_type) where the data goes through hosts to other slices.
+///
+///   before   %r = (f32[4], u32[], token[]) recv(%t), channel_id=1
+///            %s = (f32[4], u32[], token[]) send(%x, %t), channel_id=1
+///            %d = (f32[4], token[]) recv-done(%r)
+///   after    %s = (f32[4], f32[4]) collective-permute-start(%x)
+///            %d = f32[4] collective-permute-done(%s)
+///
+/// The recv, the send-done and their tokens become after-alls. Others stay as they are. O(module).
+void join_sends(HloModule& module);
+
+}  // namespace podsim
