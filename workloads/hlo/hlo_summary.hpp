@@ -17,10 +17,18 @@
 
 namespace podsim {
 
+/// How many rows (of the first dimension) each position of a group sends to each in a ragged-all-to-all: [from][to].
+struct HloRaggedCounts {
+  std::vector<std::vector<std::int64_t>> rows{};
+  SourceLocation where{};
+  friend bool operator==(const HloRaggedCounts&, const HloRaggedCounts&) = default;
+};
+
 struct HloCountOptions {
   HloTripCounts trip_counts{};            // by name of the `while`
   std::map<std::string, int> branches{};  // by name of the `conditional`
   HloCustomCallCosts custom_calls{};      // by target
+  std::map<std::string, HloRaggedCounts> ragged{};  // by name of the ragged-all-to-all; "": all others
   bool tolerant = false;                  // unknown trip counts are 1, products of missing operands are left out: both are warnings
 };
 

@@ -58,6 +58,8 @@ class ModuleWriter {
 
   void add_pairs(std::size_t count) { pairs_ += count; }
   [[nodiscard]] std::size_t pairs() const { return pairs_; }
+  /// For Sends of one more operation.
+  int next_channel() { return channels_++; }
   void note(std::string text);
   /// An all-reduce of which only the own block is used.
   void wait_for_rewrite(const std::string& name) { waiting_.insert(name); }
@@ -83,6 +85,7 @@ class ModuleWriter {
   std::vector<std::string> notes_;
   std::set<std::string> waiting_;
   std::size_t pairs_ = 0;
+  int channels_ = 0;
 };
 
 /// Which leaves of a loop's tuple its body passes on as they are.
@@ -178,7 +181,9 @@ class ProgramWriter {
   Expected<Edges> in_pairs(const HloInstruction& at, const std::string& label, const ReplicaGroups& groups, const Collective& op, const Edges& after);
   class PairExchange;
   /// A ragged-all-to-all.
-  Expected<Edges> ragged(const HloInstruction& at, const CollectiveGroups& groups, const Region& in, const Region& out, const Edges& after);
+  Expected<Edges> ragged(const HloInstruction& at, const HloInstruction& collective, const CollectiveGroups& groups, const Region& in, const Region& out, const Edges& after);
+  /// Each pair of a group sends its rows: those to the first position first, and they arrive in the order of the senders.
+  Expected<Edges> ragged_by_counts(const HloInstruction& at, const ReplicaGroups& groups, const Region& in, const Region& out, const HloRaggedCounts& counts, const Edges& after);
   Expected<Edges> permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after);
 
   // Values.

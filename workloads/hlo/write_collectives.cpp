@@ -213,7 +213,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   const auto among = groups(attributes);
   if (!among) return among.error();
   if (is_ragged) {
-    auto edges = ragged(what, *among, in.front(), out.front(), after);
+    auto edges = ragged(what, attributes, *among, in.front(), out.front(), after);
     if (!edges) return edges.error();
     ended = *std::move(edges);
     return value;
@@ -251,7 +251,13 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   return value;
 }
 
-Expected<Edges> ProgramWriter::ragged(const HloInstruction& at, const CollectiveGroups& groups, const Region& in, const Region& out, const Edges& after) {
+Expected<Edges> ProgramWriter::ragged(const HloInstruction& at, const HloInstruction& collective, const CollectiveGroups& groups, const Region& in, const Region& out, const Edges& after) {
+  const auto& told = module_.options().counts.ragged;
+  if (const auto named = told.find(at.name), others = told.find(""); named != told.end() || others != told.end()) {
+    const auto listed = groups_among(module_.module(), collective, module_.mesh().devices());
+    if (!listed) return listed.error();
+    return ragged_by_counts(at, *listed, in, out, (named != told.end() ? named : others)->second, after);
+  }
   // How much each device sends is data: here all that its operand has room for, as much to each.
   module_.note(fmt::format("{}: each device sends all that its operand has room for, as much to each of {}", at.name, groups.devices));
   const std::int64_t elements = (elements_of(in) + groups.devices - 1) / groups.devices * groups.devices;

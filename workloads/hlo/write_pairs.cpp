@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "algorithms/collectives/builder.hpp"
 #include "workloads/hlo/program_writer.hpp"
 
 namespace podsim {
@@ -160,6 +161,50 @@ class ProgramWriter::PairExchange {
   std::optional<Edge> last_;
   int rounds_ = 0;
 };
+
+Expected<Edges> ProgramWriter::ragged_by_counts(const HloInstruction& at, const ReplicaGroups& groups, const Region& in, const Region& out, const HloRaggedCounts& counts,
+                                                const Edges& after) {
+  const Mesh& mesh = module_.mesh();
+  const auto parts = static_cast<std::size_t>(groups.uniform_size().value_or(0));
+  if (counts.rows.size() != parts) return Diagnostic{counts.where, fmt::format("expected {} rows of {} numbers, one for each device of a group of {}, found {}", parts, parts, at.name, counts.rows.size())};
+  const std::int64_t rows_in = in.dims.front().length, rows_out = out.dims.front().length;
+  std::vector<std::int64_t> arrived(parts);
+  const Edges waits = join(after, before({in.buffer}, {out.buffer}));
+  const int channel = module_.next_channel();
+  Edges ended;
+  std::vector<AxisView> axes;
+  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) axes.push_back(mesh.whole(axis));
+  const auto guard_of = [&](const std::vector<int>& coordinates) {
+    Guard guard;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) guard.push_back({own(axes[axis]), coordinates[axis], coordinates[axis] + 1});
+    return guard;
+  };
+  for (std::size_t from = 0; from < parts; ++from) {
+    std::int64_t begin = 0;
+    for (std::size_t to = 0; to < parts; ++to) {
+      const std::int64_t rows = counts.rows[from][to];
+      if (begin + rows > rows_in) return Diagnostic{counts.where, fmt::format("expected at most {} rows from device {} of a group of {}, as its operand has, found {}", rows_in, from, at.name, begin + rows)};
+      if (arrived[to] + rows > rows_out) return Diagnostic{counts.where, fmt::format("expected at most {} rows to device {} of a group of {}, as its result has, found {}", rows_out, to, at.name, arrived[to] + rows)};
+      if (rows > 0 && from != to) {
+        const Region sent = part_of(in, 0, begin, rows), received = part_of(out, 0, arrived[to], rows);
+        for (std::int64_t group = 0; group < groups.count(); ++group) {
+          const std::int64_t sender = groups.device(group, static_cast<std::int64_t>(from)), receiver = groups.device(group, static_cast<std::int64_t>(to));
+          const std::vector<int> sends = coordinates_of(axes, sender), receives = coordinates_of(axes, receiver);
+          const std::string label = fmt::format("{} {}>{}", at.name, sender, receiver);
+          ended.push_back(Edge{builder_.add(label, Send{channel, peer_at(mesh, axes, receives), sent, {}}, waits, guard_of(sends))});
+          ended.push_back(Edge{builder_.add(label, Recv{channel, peer_at(mesh, axes, sends), received, Combine::replace}, waits, guard_of(receives))});
+          module_.add_pairs(1);
+        }
+        if (module_.pairs() > most_hlo_pairs) return module_.problem(at, fmt::format("expected at most {} sends", most_hlo_pairs));
+      }
+      begin += rows;
+      arrived[to] += rows;
+    }
+  }
+  // One task stands for all of them, so that what follows has one edge.
+  const TaskId id = task("wait for sends of " + at.name, Local{LocalKind::join, {}, {}, 1, Unit::dma}, {in.buffer}, {out.buffer}, std::move(ended), false);
+  return Edges{Edge{id}};
+}
 
 Expected<Edges> ProgramWriter::in_pairs(const HloInstruction& at, const std::string& label, const ReplicaGroups& groups, const Collective& op,
                                         const Edges& after) {

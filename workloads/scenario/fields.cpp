@@ -12,7 +12,7 @@ namespace podsim {
 std::span<const FieldKind> scenario_fields() {
   using enum FieldKind::Part;
   using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 87> fields{{
+  static constexpr std::array<FieldKind, 88> fields{{
       {"machine", system, text},
       {"set", system, texts},
       {"precision", system, text},
@@ -46,6 +46,7 @@ std::span<const FieldKind> scenario_fields() {
       {"trip_count", problem, texts},
       {"branch", problem, texts},
       {"custom_call", problem, texts},
+      {"ragged", problem, texts},
       {"workload", problem, text},
       {"plan", problem, text},
       {"program", problem, text},

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "workloads/hlo/read_hlo.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "workloads/scenario/testing.hpp"
@@ -269,8 +271,7 @@ TEST(HloForms, ATransferWhoseOtherEndIsElsewhereIsNamedAsUnknown) {
   EXPECT_EQ(run.row.problem.hlo->opaque.front().instruction, "sd");
 }
 
-TEST(HloForms, ARaggedAllToAllSendsWhatItsOperandHasRoomFor) {
-  const HloSpec spec = spec_of(module_of(R"(ENTRY %main (i: bf16[8192,64], o: bf16[8192,64], io: s32[4], ss: s32[4], oo: s32[4], rs: s32[4]) -> bf16[8192,64] {
+const std::string ragged = R"(ENTRY %main (i: bf16[8192,64], o: bf16[8192,64], io: s32[4], ss: s32[4], oo: s32[4], rs: s32[4]) -> bf16[8192,64] {
   %i = bf16[8192,64] parameter(0)
   %o = bf16[8192,64] parameter(1)
   %io = s32[4] parameter(2)
@@ -279,10 +280,34 @@ TEST(HloForms, ARaggedAllToAllSendsWhatItsOperandHasRoomFor) {
   %rs = s32[4] parameter(5)
   ROOT %r = bf16[8192,64] ragged-all-to-all(%i, %o, %io, %ss, %oo, %rs), channel_id=1, replica_groups={{0,1,2,3}}
 }
-)"));
-  const podsim::Run run = run_of(ring_of(4), spec);
+)";
+
+TEST(HloForms, ARaggedAllToAllSendsWhatItsOperandHasRoomFor) {
+  const podsim::Run run = run_of(ring_of(4), spec_of(module_of(ragged)));
   EXPECT_EQ(run.metrics.link_bytes, 4 * 8192 * 64 * 2);
   EXPECT_THAT(run.row.problem.hlo->notes, ElementsAre(HasSubstr("r: each device sends all that its operand has room for")));
+}
+
+TEST(HloForms, ARaggedAllToAllSendsTheRowsThatItIsTold) {
+  const std::vector<std::vector<std::int64_t>> rows{{7, 100, 50, 8}, {10, 0, 20, 30}, {1, 2, 0, 3}, {1000, 2000, 3000, 0}};
+  HloSpec spec = spec_of(module_of(ragged));
+  spec.options.counts.ragged[""] = {rows, {"counts.csv", 1, 1}};
+  const podsim::Run run = run_of(ring_of(4), spec);
+  const std::array<std::int64_t, 4> hops{0, 1, 2, 1};
+  std::int64_t bytes = 0;
+  for (std::size_t from = 0; from < 4; ++from)
+    for (std::size_t to = 0; to < 4; ++to) bytes += rows[from][to] * hops[(to + 4 - from) % 4] * 64 * 2;
+  EXPECT_EQ(run.metrics.link_bytes, bytes);
+  EXPECT_TRUE(run.row.problem.hlo->notes.empty());
+  const auto error_of = [&](const std::string& name, std::vector<std::vector<std::int64_t>> given) {
+    HloSpec wrong = spec_of(module_of(ragged));
+    wrong.options.counts.ragged[name] = {std::move(given), {"counts.csv", 1, 1}};
+    const auto problem = make_problem(ring_of(4), wrong);
+    return problem ? "" : to_text(problem.error());
+  };
+  EXPECT_THAT(error_of("r", {{0, 1}, {1, 0}}), HasSubstr("counts.csv:1:1: expected 4 rows of 4 numbers, one for each device of a group of r, found 2"));
+  EXPECT_THAT(error_of("r", {{0, 8000, 193, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}}), HasSubstr("expected at most 8192 rows from device 0 of a group of r, as its operand has, found 8193"));
+  EXPECT_THAT(error_of("r", {{0, 8000, 0, 0}, {0, 0, 0, 0}, {0, 193, 0, 0}, {0, 0, 0, 0}}), HasSubstr("expected at most 8192 rows to device 1 of a group of r, as its result has, found 8193"));
 }
 
 const std::string megascale = R"(ENTRY %main (p: bf16[4096,128]) -> bf16[4096,128] {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "sim/base/csv.hpp"
+#include "sim/base/input_file.hpp"
 #include "sim/base/units.hpp"
 #include "workloads/hlo/read_hlo.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr std::int64_t most_trips = std::int64_t{1} << 53;
 constexpr int most_branches = 1 << 20;
+constexpr Bytes most_count_bytes{std::int64_t{1} << 26};
 
 /// NAME and what stands behind the last "=".
 Expected<std::pair<std::string, std::string>> named_value(const FieldText& field, std::string_view expected) {
@@ -35,6 +38,30 @@ Expected<HloCustomCallCost> read_cost(const std::string& text, const SourceLocat
   if (!bytes) return bytes.error();
   cost.bytes = *bytes;
   return cost;
+}
+
+/// A file of rows of whole numbers, as many in each as there are rows.
+Expected<HloRaggedCounts> read_ragged_counts(const std::string& path, const FieldText& field) {
+  const auto text = read_file(path, {most_count_bytes});
+  if (!text) return Diagnostic{field.where, text.error().message};
+  CsvReader reader{*text, path};
+  HloRaggedCounts counts;
+  counts.where = {path, 1, 1};
+  while (true) {
+    auto row = reader.next();
+    if (!row) return row.error();
+    if (!*row) break;
+    std::vector<std::int64_t>& numbers = counts.rows.emplace_back();
+    for (const CsvField& number : (*row)->fields) {
+      const auto count = parse_integer(number.text, 0, most_trips, number.where);
+      if (!count) return count.error();
+      numbers.push_back(*count);
+    }
+    if (numbers.size() != counts.rows.front().size()) return Diagnostic{(*row)->where, fmt::format("expected {} numbers, as the first row has, found {}", counts.rows.front().size(), numbers.size())};
+  }
+  if (counts.rows.empty() || counts.rows.size() != counts.rows.front().size())
+    return Diagnostic{counts.where, fmt::format("expected as many rows as numbers in a row ({}): the rows that each device sends to each; found {}", counts.rows.empty() ? 0 : counts.rows.front().size(), counts.rows.size())};
+  return counts;
 }
 
 /// "940MHz"
@@ -75,6 +102,13 @@ Expected<HloCountOptions> read_hlo_counts(const Fields& fields) {
     const auto cost = read_cost(named->second, field.where);
     if (!cost) return cost.error();
     if (auto ok = insert_once(counting.custom_calls, named->first, *cost, field); !ok) return ok.error();
+  }
+  for (const FieldText& field : fields.texts("ragged")) {
+    const std::size_t equals = field.text.find('=');
+    const std::string name = equals == std::string::npos ? "" : field.text.substr(0, equals);
+    auto counts = read_ragged_counts(field.text.substr(equals == std::string::npos ? 0 : equals + 1), field);
+    if (!counts) return counts.error();
+    if (auto ok = insert_once(counting.ragged, name, *std::move(counts), field); !ok) return ok.error();
   }
   return counting;
 }

@@ -25,7 +25,7 @@ struct Owner {
   std::string_view field;
   std::array<std::string_view, 5> problems;
 };
-constexpr std::array<Owner, 56> owners{{
+constexpr std::array<Owner, 57> owners{{
     {"axis", {"collective"}},
     {"bytes", {"collective", "msccl"}},
     {"dtype", {"collective", "msccl", "program"}},
@@ -82,6 +82,7 @@ constexpr std::array<Owner, 56> owners{{
     {"trip_count", {"hlo"}},
     {"branch", {"hlo"}},
     {"custom_call", {"hlo"}},
+    {"ragged", {"hlo"}},
 }};
 
 Status fields_belong(const Fields& fields, std::string_view problem) {

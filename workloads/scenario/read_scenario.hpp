@@ -101,7 +101,7 @@ struct ComparedKernels {
 /// and naive. Errors: unknown names; a function that the program does not have.
 Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldText>& names, const ShardedProgram& program);
 
-/// What decides the loops, branches and custom-calls of a module: trip_count, branch, custom_call.
+/// What decides the loops, branches and custom-calls of a module, and how much its ragged-all-to-alls send: trip_count, branch, custom_call, ragged.
 Expected<HloCountOptions> read_hlo_counts(const Fields& fields);
 /// The statements of `equals` with `shape`, `shard` and `out`, in f32; nullopt: there are none.
 std::optional<ProgramText> read_equals(const Fields& fields);

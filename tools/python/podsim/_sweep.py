@@ -21,7 +21,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=True) if text.isascii() else '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
-_SEVERAL_AT_ONCE = {"axis", "devices", "fail", "degrade", "straggler", "trip_count", "branch", "custom_call", "shape", "shard", "out", "replicate"}
+_SEVERAL_AT_ONCE = {"axis", "devices", "fail", "degrade", "straggler", "trip_count", "branch", "custom_call", "ragged", "shape", "shard", "out", "replicate"}
 
 
 def _is_one(option: Option, value: tuple) -> bool:
