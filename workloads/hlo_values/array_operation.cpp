@@ -1,6 +1,9 @@
 #include "workloads/hlo_values/array_operation.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -29,6 +32,22 @@ bool is_sane(const HloWindowDimension& window) {
   for (const std::int64_t number : {window.size, window.stride, window.pad_low, window.pad_high, window.lhs_dilate, window.rhs_dilate})
     if (number > largest_window || number < -largest_window) return false;
   return true;
+}
+
+double nearest_of_8_bits(HloType type, double value) {
+  struct Format {
+    HloType type;
+    int digits;    // of the fraction
+    int smallest;  // exponent of normal numbers
+    double largest;
+  };
+  constexpr std::array<Format, 4> formats{
+      {{HloType::f8e4m3fn, 3, -6, 448}, {HloType::f8e5m2, 2, -14, 57344}, {HloType::f8e4m3fnuz, 3, -7, 240}, {HloType::f8e5m2fnuz, 2, -15, 57344}}};
+  const auto* const format = std::find_if(formats.begin(), formats.end(), [&](const Format& each) { return each.type == type; });
+  if (format == formats.end() || value == 0 || !std::isfinite(value)) return value;
+  const int exponent = std::max(std::ilogb(value), format->smallest);
+  const double unit = std::ldexp(1.0, exponent - format->digits), nearest = std::nearbyint(value / unit) * unit;
+  return std::fabs(nearest) > format->largest ? std::nan("") : nearest;
 }
 
 std::vector<std::int64_t> listed_dimensions(const HloAttributes& attributes, std::string_view name) {

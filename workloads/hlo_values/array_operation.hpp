@@ -72,7 +72,10 @@ std::optional<std::int64_t> number_named(const HloAttributes& attributes, std::s
 Expected<HloArrays> elementwise_operation(const ArrayOperation& operation);
 Expected<HloArrays> move_operation(const ArrayOperation& operation);
 Expected<HloArrays> bitcast_operation(const ArrayOperation& operation);
+/// The operands behind each other in memory, seen as one array of the result's type and layout: a bitcast of several. Tiles are not looked at.
+Expected<HloArrays> memory_operation(const ArrayOperation& operation);
 Expected<HloArrays> dot_operation(const ArrayOperation& operation);
+Expected<HloArrays> ragged_dot_operation(const ArrayOperation& operation);
 Expected<HloArrays> convolution_operation(const ArrayOperation& operation);
 Expected<HloArrays> reduce_operation(const ArrayOperation& operation);
 Expected<HloArrays> reduce_window_operation(const ArrayOperation& operation);
@@ -87,10 +90,16 @@ inline double made(HloArithmetic& arithmetic, double value) {
   return value;
 }
 
+/// The nearest number of a floating-point type of 8 bits, ties to even; NaN beyond its largest one. Other types: the value.
+double nearest_of_8_bits(HloType type, double value);
+
 /// A real value of a type was made by an operation that rounds.
 inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
+  if (arithmetic.round_8_bits && bits_of(type) == 8) return made(arithmetic, nearest_of_8_bits(type, value));
   if (arithmetic.perturb_seed) {
-    const double part = bits_of(type) <= 16 && !arithmetic.narrow_as_f32 ? 0x1p-9 : bits_of(type) == 64 ? 0x1p-53 : 0x1p-24;
+    const double part = bits_of(type) <= 16 && !arithmetic.narrow_as_f32 ? (bits_of(type) <= 8 ? 0x1p-4 : 0x1p-9)
+                        : bits_of(type) == 64                            ? 0x1p-53
+                                                                         : 0x1p-24;
     value += (counter_hash(*arithmetic.perturb_seed, 0, arithmetic.results++) & 1) != 0 ? value * part : -value * part;
   }
   return made(arithmetic, value);

@@ -1,4 +1,4 @@
-// bitcast and bitcast-convert.
+// bitcast, bitcast-convert, and several arrays in memory as one.
 #include <bit>
 #include <cmath>
 
@@ -66,28 +66,88 @@ Expected<HloArray> with_type(const ArrayOperation& operation, const HloArray& x,
   return result;
 }
 
+/// The elements of an array in the order of a layout.
+Expected<HloArray> in_memory(const ArrayOperation& operation, const HloArray& array, const HloShape& shape) {
+  const auto order = major_to_minor(shape);
+  if (!order || order->size() != array.dims.size()) return operation.error("expected layouts that list every dimension once");
+  HloArray memory = transposed(array, *order);
+  memory.dims = {elements_of(array)};
+  return memory;
+}
+
+/// The elements that stand in memory, read in the layout of a shape with as many.
+Expected<HloArray> seen_as(const ArrayOperation& operation, HloArray memory, const HloShape& shape) {
+  const auto order = major_to_minor(shape);
+  if (!order) return operation.error("expected layouts that list every dimension once");
+  memory.dims.clear();
+  std::vector<std::int64_t> back(shape.rank(), 0);
+  for (std::size_t i = 0; i < order->size(); ++i) {
+    memory.dims.push_back(shape.dims[static_cast<std::size_t>((*order)[i])]);
+    back[static_cast<std::size_t>((*order)[i])] = static_cast<std::int64_t>(i);
+  }
+  return transposed(memory, back);
+}
+
+/// Elements in memory as those of a type of another width: the bytes, lowest first.
+Expected<HloArray> regrouped(const ArrayOperation& operation, const HloArray& memory, HloType type) {
+  if (bits_of(memory.type) == bits_of(type)) return with_type(operation, memory, type);
+  const auto bytes_in = [](HloType of) { return of == HloType::pred ? 1 : bits_of(of) / 8; };
+  const bool has_bytes = (memory.type == HloType::pred || bits_of(memory.type) % 8 == 0) && (type == HloType::pred || bits_of(type) % 8 == 0);
+  if (!has_bytes || !has_bits(memory.type) || !has_bits(type))
+    return operation.error(
+        fmt::format("{} from {} to {} is not interpreted", opcode_text(operation.instruction), name_of(memory.type), name_of(type)));
+  const auto from = static_cast<std::size_t>(bytes_in(memory.type)), to = static_cast<std::size_t>(bytes_in(type));
+  const auto count = static_cast<std::size_t>(elements_of(memory));
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(count * from);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = is_float(memory.type) ? bits_of_real(memory.type, memory.reals[i]) : static_cast<std::uint64_t>(memory.integers[i]);
+    for (std::size_t byte = 0; byte < from; ++byte) bytes.push_back(static_cast<std::uint8_t>(bits >> (8 * byte)));
+  }
+  if (bytes.size() % to != 0) return operation.error(fmt::format("expected whole elements of {}, got {} bytes", name_of(type), bytes.size()));
+  HloArray result = zeros(type, {static_cast<std::int64_t>(bytes.size() / to)});
+  for (std::size_t i = 0; i < bytes.size() / to; ++i) {
+    std::uint64_t bits = 0;
+    for (std::size_t byte = 0; byte < to; ++byte) bits |= static_cast<std::uint64_t>(bytes[i * to + byte]) << (8 * byte);
+    if (is_float(type))
+      result.reals[i] = made(operation.arithmetic, real_of_bits(type, bits));
+    else
+      result.integers[i] = wrapped(type, bits);
+  }
+  return result;
+}
+
 }  // namespace
 
 Expected<HloArrays> bitcast_operation(const ArrayOperation& operation) {
   if (const auto ok = operation.takes(1); !ok) return ok.error();
+  if (operation.instruction.opcode == HloOpcode::bitcast) return memory_operation(operation);
   const HloShape& shape = operation.shape();
   auto typed = with_type(operation, operation.operand(0), shape.type);
   if (!typed) return typed.error();
   if (elements_of(shape) != elements_of(*typed))
     return operation.error(fmt::format("expected as many elements as {} has, got {}", short_text(*typed), short_text(shape)));
-  if (operation.instruction.opcode == HloOpcode::bitcast_convert) return HloArrays{*std::move(typed)};
+  return HloArrays{*std::move(typed)};
+}
 
-  // The elements stand in the order of the operand's layout, and are read in that of the result's.
-  const auto from = major_to_minor(operation.operand_shape(0)), to = major_to_minor(shape);
-  if (!from || !to || from->size() != typed->dims.size()) return operation.error("expected layouts that list every dimension once");
-  HloArray memory = transposed(*typed, *from);
-  memory.dims.clear();
-  std::vector<std::int64_t> back(shape.rank(), 0);
-  for (std::size_t i = 0; i < to->size(); ++i) {
-    memory.dims.push_back(shape.dims[static_cast<std::size_t>((*to)[i])]);
-    back[static_cast<std::size_t>((*to)[i])] = static_cast<std::int64_t>(i);
+Expected<HloArrays> memory_operation(const ArrayOperation& operation) {
+  // Each operand stands in the order of its layout, one behind the other; all are read in that of the result's.
+  const HloShape& shape = operation.shape();
+  HloArray all{shape.type, {}, {}, {}};
+  for (std::size_t i = 0; i < operation.operands.size(); ++i) {
+    const auto memory = in_memory(operation, operation.operand(i), operation.operand_shape(i));
+    if (!memory) return memory.error();
+    const auto part = regrouped(operation, *memory, shape.type);
+    if (!part) return part.error();
+    all.integers.insert(all.integers.end(), part->integers.begin(), part->integers.end());
+    all.reals.insert(all.reals.end(), part->reals.begin(), part->reals.end());
   }
-  return HloArrays{transposed(memory, back)};
+  all.dims = {static_cast<std::int64_t>(is_float(shape.type) ? all.reals.size() : all.integers.size())};
+  if (elements_of(shape) != elements_of(all))
+    return operation.error(fmt::format("expected as many elements as {} has, got {}", short_text(all), short_text(shape)));
+  auto seen = seen_as(operation, std::move(all), shape);
+  if (!seen) return seen.error();
+  return HloArrays{*std::move(seen)};
 }
 
 }  // namespace podsim

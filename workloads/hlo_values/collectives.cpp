@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo_values/fold.hpp"
 #include "workloads/hlo_values/strided.hpp"
 
@@ -81,6 +82,7 @@ class CollectiveOperation {
       case HloOpcode::all_reduce: return reduced(group, false);
       case HloOpcode::reduce_scatter: return reduced(group, true);
       case HloOpcode::all_to_all: return instruction_.attributes->dimensions.empty() ? all_to_all_operands(group) : all_to_all_blocks(group);
+      case HloOpcode::ragged_all_to_all: return ragged(group);
       case HloOpcode::collective_broadcast:
         for (const std::int64_t device : group)
           for (const HloArray* operand : operands_[to_size(group.front())]) results_[to_size(device)].push_back(*operand);
@@ -111,11 +113,23 @@ class CollectiveOperation {
     return success();
   }
 
+  /// The type of result `i`, which a reduction may convert to.
+  HloType result_type(std::size_t i) const {
+    const std::vector<const HloShape*> leaves = leaves_of(*instruction_.shape);
+    const std::size_t count = operands_[0].size(), first = leaves.size() >= 2 * count ? count : 0;  // of a -start the operands stand before it
+    const HloType given = operands_[0][i]->type;
+    return first + i < leaves.size() && is_float(given) && is_float(leaves[first + i]->type) ? leaves[first + i]->type : given;
+  }
+
   Status reduced(const Dims& group, bool is_scattered) {
     const HloComputation* function = called(module_, instruction_, HloRole::to_apply);
     if (function == nullptr) return error("expected to_apply");
     for (std::size_t i = 0; i < operands_[0].size(); ++i) {
-      const HloArray& first = *operands_[to_size(group.front())][i];
+      HloArray first = *operands_[to_size(group.front())][i];
+      // Real numbers are not rounded to a type: a conversion is another name for it.
+      if (!function->parameters.empty() && function->parameters[0] != HloInstruction::missing)
+        if (const HloType summed = function->instructions[to_size(function->parameters[0])].shape->type; is_float(first.type) && is_float(summed))
+          first.type = summed;
       const Fold fold{module_, instruction_, *function, first.type, 1, arithmetic_, call_};
       std::vector<HloArray> sum{first};
       std::vector<double> absolutes;
@@ -130,6 +144,7 @@ class CollectiveOperation {
         }
       }
       for (const double value : absolutes) note_sum(arithmetic_, value);
+      sum[0].type = result_type(i);
       if (!is_scattered) {
         for (const std::int64_t device : group) results_[to_size(device)].push_back(sum[0]);
         continue;
@@ -170,6 +185,39 @@ class CollectiveOperation {
         std::vector<const HloArray*> pointers;
         for (const HloArray& block : blocks) pointers.push_back(&block);
         results_[to_size(group[to_size(target)])].push_back(joined(pointers, *along));
+      }
+    }
+    return success();
+  }
+
+  /// Rows of operand 0 go to the group's members, `sizes` from `from` on, and stand from `to` on in what is otherwise the target's operand 1. There
+  /// may be several lots for each member. Rows beyond an array are neither sent nor received: how many there are is data.
+  Status ragged(const Dims& group) {
+    const auto& mine = operands_[to_size(group.front())];
+    const auto members = static_cast<std::int64_t>(group.size());
+    if (mine.size() != 6) return error(fmt::format("expected 6 operands, got {}", mine.size()));
+    const Dims lists = mine[2]->dims;
+    if (mine[0]->dims.empty() || mine[1]->dims.empty() || mine[0]->type != mine[1]->type ||
+        !std::equal(mine[0]->dims.begin() + 1, mine[0]->dims.end(), mine[1]->dims.begin() + 1, mine[1]->dims.end()))
+      return error("expected rows of one shape in what is sent and what receives them");
+    if (lists.size() != 1 || lists[0] % members != 0) return error(fmt::format("expected offsets and sizes for each of {} devices", members));
+    for (std::size_t list = 2; list < 6; ++list)
+      if (mine[list]->dims != lists || !is_integer(mine[list]->type)) return error("expected as many offsets as sizes, all of them whole numbers");
+    const std::int64_t lots = lists[0] / members, given = mine[0]->dims[0], room = mine[1]->dims[0];
+    const std::int64_t row = given > 0 ? elements_of(*mine[0]) / given : 0;
+    for (const std::int64_t device : group) results_[to_size(device)].push_back(*operands_[to_size(device)][1]);
+    for (const std::int64_t source : group) {
+      const auto& of = operands_[to_size(source)];
+      for (std::int64_t i = 0; i < lists[0]; ++i) {
+        HloArray& result = results_[to_size(group[to_size(i / lots)])][0];
+        const std::int64_t from = of[2]->integers[to_size(i)], size = of[3]->integers[to_size(i)], to = of[4]->integers[to_size(i)];
+        if (from < 0 || to < 0 || size <= 0 || from >= given || to >= room) continue;
+        const std::int64_t rows = std::min({size, given - from, room - to});
+        const auto move = [&](const auto& read, auto& written) { std::copy_n(read.begin() + from * row, rows * row, written.begin() + to * row); };
+        if (is_float(result.type))
+          move(of[0]->reals, result.reals);
+        else
+          move(of[0]->integers, result.integers);
       }
     }
     return success();

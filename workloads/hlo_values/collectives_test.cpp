@@ -269,7 +269,35 @@ TEST(HloCollectives, WhatFitsNoDefinitionIsAnError) {
   EXPECT_EQ(error_of("ROOT r = f32[4] reduce-scatter(p), replica_groups={{0,1,2},{3,4,5},{6,7}}, dimensions={0}, to_apply=add"),
             "m:28:1: r: expected a dimension that 3 devices divide, got 8");
   EXPECT_THAT(error_of("ROOT r = f32[9] all-gather(p), replica_groups={}, dimensions={0}"), HasSubstr("r: expected a result of f32[9], got f32[64]"));
-  EXPECT_THAT(error_of("ROOT r = f32[8] ragged-all-to-all(p), replica_groups={}"), HasSubstr("r: ragged-all-to-all is not interpreted"));
+  EXPECT_THAT(error_of("ROOT r = f32[8] ragged-all-to-all(p), replica_groups={}"), HasSubstr("r: expected 6 operands, got 1"));
+}
+
+TEST(HloCollectives, RaggedAllToAllsSendAsManyRowsAsTheirSizesSay) {
+  // Device d sends row 0 to device 0 and d rows from row 1 on to device 1; those of device 1 stand behind those of device 0.
+  const std::string text =
+      "HloModule m, num_partitions=2\nENTRY e {\n p = f32[3,2] parameter(0)\n room = f32[4,2] parameter(1)\n from = s32[2] parameter(2)\n size = "
+      "s32[2] parameter(3)\n"
+      " to = s32[2] parameter(4)\n got = s32[2] parameter(5)\n ROOT r = f32[4,2] ragged-all-to-all(p, room, from, size, to, got), "
+      "replica_groups={{0,1}}\n}";
+  const HloArray own = test::counted("f32[3,2]"), minus = array("f32[4,2]", {-1, -1, -2, -2, -3, -3, -4, -4}), from = array("s32[2]", {0, 1});
+  HloArray other = own;
+  for (double& value : other.reals) value *= 10;
+  const auto run = [&](const HloArray& sizes, const HloArray& sizes_of_other) {
+    const auto results = test::run(module_of(text), {{own, minus, from, sizes, array("s32[2]", {0, 0}), sizes},
+                                                     {other, minus, from, sizes_of_other, array("s32[2]", {1, 0}), sizes}});
+    EXPECT_TRUE(results) << to_text(results.error());
+    return results ? *results : std::vector<HloArrays>(2, HloArrays(1));
+  };
+  const auto sent = run(array("s32[2]", {1, 0}), array("s32[2]", {1, 1}));
+  EXPECT_EQ(sent[0][0], array("f32[4,2]", {1, 2, 10, 20, -3, -3, -4, -4}));
+  EXPECT_EQ(sent[1][0], array("f32[4,2]", {30, 40, -2, -2, -3, -3, -4, -4}));
+  // Rows beyond an array are neither sent nor received.
+  EXPECT_EQ(run(array("s32[2]", {0, 9}), array("s32[2]", {0, -1}))[1][0], array("f32[4,2]", {3, 4, 5, 6, -3, -3, -4, -4}));
+}
+
+TEST(HloCollectives, ReductionsConvert) {
+  const auto results = results_of("bf16[2]", "ROOT r = f32[2] all-reduce(p), replica_groups={}, to_apply=add");
+  EXPECT_EQ(results[3][0], array("f32[2]", {2808, 2816}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Calls, loops, branches, custom-calls and asynchronous operations.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -96,29 +97,23 @@ Expected<HloInterpreter::Values> HloInterpreter::custom_call(const Step& step) {
   const std::string& target = step.instruction.attributes->custom_call_target;
   const bool is_identity = std::find(identities.begin(), identities.end(), target) != identities.end();
   if (is_identity && !step.operands.empty()) return *step.operands[0];
-  if (target != "ConcatBitcast" || step.operands.empty()) return step.error(fmt::format("custom-call {} is not interpreted", quoted(target)));
+  if (target == "ConcatBitcast" && !step.operands.empty()) return arrays(step);
+  constexpr std::array<std::string_view, 3> without_values{"AllocateBuffer", "PrepareAsyncCallStart", "PrepareAsyncCallDone"};
+  if (std::find(without_values.begin(), without_values.end(), target) != without_values.end()) return uninitialised(step);
+  return step.error(fmt::format("custom-call {} is not interpreted", quoted(target)));
+}
 
-  // Operands that stand behind each other in memory, seen as one array: clear where they differ from it in one dimension alone.
-  const HloShape& shape = *step.instruction.shape;
-  std::optional<std::int64_t> along;
-  for (std::size_t d = 0; d < shape.rank() && !along; ++d) {
-    std::int64_t sum = 0;
-    bool same = true;
-    for (const Values* operand : step.operands) {
-      const HloValue& value = operand->front();
-      same = same && value.size() == 1 && value[0]->dims.size() == shape.rank();
-      for (std::size_t other = 0; same && other < shape.rank(); ++other) same = other == d || value[0]->dims[other] == shape.dims[other];
-      sum += same ? value[0]->dims[d] : 0;
-    }
-    if (same && sum == shape.dims[d]) along = static_cast<std::int64_t>(d);
+Expected<HloInterpreter::Values> HloInterpreter::uninitialised(const Step& step) {
+  if (const auto ok = check_room(step); !ok) return ok.error();
+  constexpr std::uint64_t no_number = 0x5a5a5a5a;  // of 32 bits, so that buffers hold it
+  HloValue value;
+  for (const HloShape* shape : leaves_of(*step.instruction.shape)) {
+    HloArray array = zeros(shape->type, shape->dims);
+    std::fill(array.reals.begin(), array.reals.end(), std::nan(""));
+    std::fill(array.integers.begin(), array.integers.end(), wrapped(shape->type, no_number));
+    value.push_back(leaf(std::move(array)));
   }
-  if (!along) return step.error("custom-call \"ConcatBitcast\" of operands that differ from the result in several dimensions is not interpreted");
-  HloInstruction concatenate = step.instruction;
-  HloAttributes attributes;
-  attributes.dimensions = {*along};
-  concatenate.opcode = HloOpcode::concatenate;
-  concatenate.attributes = std::move(attributes);
-  return arrays({module_, step.computation, concatenate, step.devices, step.operands});
+  return Values(step.devices.size(), value);
 }
 
 /// The value of a -start: what its shape says of operands, results and contexts, in either order; contexts are zero.

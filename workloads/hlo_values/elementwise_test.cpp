@@ -239,5 +239,23 @@ TEST(HloElementwise, ExactnessIsCollected) {
   EXPECT_FALSE(options.arithmetic.integral);
 }
 
+TEST(HloElementwise, CoarseTypesRoundWhereItIsAsked) {
+  const auto converted = [](const std::string& type, double value) {
+    HloRunOptions options;
+    options.arithmetic.round_8_bits = true;
+    const HloArrays given{array("f32[1]", {value})};
+    const auto results = test::run(test::module_of(test::text_with(given, "ROOT r = " + type + "[1] convert(p0)")), {given}, options);
+    EXPECT_TRUE(results) << to_text(results.error());
+    return results ? results->front().front().reals.front() : 0.0;
+  };
+  EXPECT_EQ(converted("f8e4m3fn", 1.0625), 1.0);  // a tie, to even
+  EXPECT_EQ(converted("f8e4m3fn", 1.07), 1.125);
+  EXPECT_EQ(converted("f8e4m3fn", -460), -448);
+  EXPECT_TRUE(std::isnan(converted("f8e4m3fn", 500)));
+  EXPECT_EQ(converted("f8e4m3fn", 0x1.8p-9), 0x1p-8);  // below the normal numbers: steps of 2^-9
+  EXPECT_EQ(converted("f8e5m2", 1.1), 1.0);
+  EXPECT_EQ(converted("bf16", 1.07), 1.07);
+}
+
 }  // namespace
 }  // namespace podsim

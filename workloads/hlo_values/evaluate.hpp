@@ -16,10 +16,12 @@ namespace podsim {
 /// whole numbers is exact in a type: every sum of whole numbers with absolute values up to 2^24 is exact in f32.
 struct HloArithmetic {
   /// If set, every real result of an operation that rounds, and every partial sum of a reduction, is off by one part in 2^24, up or down by a hash; in
-  /// types of 16 bits or fewer by one part in 2^9, in f64 by one in 2^53. A sum of products is off by one part in 2^24 of the sum of their absolute
+  /// types of 16 bits by one part in 2^9, of fewer by one in 2^4, in f64 by one in 2^53. A sum of products is off by one part in 2^24 of the sum of their absolute
   /// values, as its partial sums would make it. So two seeds show what roundings do to a result.
   std::optional<std::uint64_t> perturb_seed{};
   bool narrow_as_f32 = false;  // types of 16 bits or fewer round as f32 does
+  /// If set, results of types of 8 bits are the nearest numbers of the type, whatever the seed: they are meant to be coarse.
+  bool round_8_bits = false;
   std::uint64_t results = 0;  // perturbed so far: the counter of the hash
 
   /// Of any dot, convolution, reduction, addition, subtraction or multiplication: the largest sum of the absolute values of its terms (a product is

@@ -86,7 +86,14 @@ ENTRY main { x = f32[4,6]{0,1} parameter(0)
   cf = s32[2,2] convert(aa)
   sh = s32[2,2] shift-left(cf, it)
   dv = s32[2,2] divide(sh, it)
-  ROOT out = (f32[2,2], s32[2,2], f32[1,4,2], f32[6,4]) tuple(aa, dv, cv, bc) }
+  by = s8[96] bitcast(x)
+  cb = f32[4,6]{0,1} custom-call(by), custom_call_target="ConcatBitcast"
+  ab = f32[4,6] custom-call(), custom_call_target="AllocateBuffer"
+  gs = s32[4] constant({1, 0, 2, 1})
+  ra = f32[4,6] ragged-all-to-all(x, ab, gs, gs, gs, gs), channel_id=4, replica_groups={{0,1,2,3}}
+  gm = f32[4,6,2] broadcast(w), dimensions={1,2}
+  rg = f32[4,2] ragged-dot(cb, gm, gs), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}
+  ROOT out = (f32[2,2], s32[2,2], f32[1,4,2], f32[6,4], f32[4,2]) tuple(aa, dv, cv, bc, rg) }
 )";
 
 std::string mutated(std::string text, Rng& random) {

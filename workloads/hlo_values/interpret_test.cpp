@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "sim/base/rng.hpp"
@@ -219,8 +221,40 @@ TEST(HloInterpret, TuplesBarriersAndCallsPassValuesOn) {
 TEST(HloInterpret, CustomCallsAreNamed) {
   EXPECT_EQ(run_error({counted("f32[2]")}, "ROOT r = f32[2] custom-call(p0), custom_call_target=\"TopK\""),
             "m:4:1: r: custom-call \"TopK\" is not interpreted");
-  EXPECT_EQ(result_of({counted("f32[2,1]"), counted("f32[2,2]")}, "ROOT r = f32[2,3] custom-call(p0, p1), custom_call_target=\"ConcatBitcast\""),
+  // Bytes of an unwritten buffer show where they are used.
+  const HloArray room = result_of({}, "ROOT r = f32[2] custom-call(), custom_call_target=\"AllocateBuffer\"");
+  EXPECT_TRUE(std::isnan(room.reals.at(0)) && std::isnan(room.reals.at(1)));
+  EXPECT_EQ(
+      result_of(
+          {counted("f32[2]")},
+          "b = f32[2] custom-call(), custom_call_target=\"AllocateBuffer\"\n z = s32[] constant(0)\n ROOT r = f32[2] dynamic-update-slice(b, p0, z)"),
+      array("f32[2]", {1, 2}));
+}
+
+TEST(HloInterpret, ArraysSideBySideInMemoryAreOne) {
+  const std::string concat = " custom-call(p0, p1), custom_call_target=\"ConcatBitcast\"";
+  EXPECT_EQ(result_of({counted("f32[1,2]"), counted("f32[2,2]")}, "ROOT r = f32[3,2]" + concat), array("f32[3,2]", {1, 2, 1, 2, 3, 4}));
+  // Their layouts say in which order the elements stand.
+  EXPECT_EQ(result_of({counted("f32[2,1]"), counted("f32[2,2]")},
+                      "a = f32[2,1]{0,1} bitcast(p0)\n b = f32[2,2]{0,1} transpose(p1), dimensions={0,1}\n"
+                      "ROOT r = f32[2,3]{0,1} custom-call(a, b), custom_call_target=\"ConcatBitcast\""),
             array("f32[2,3]", {1, 1, 2, 2, 3, 4}));
+  // In bytes, and back: slices of them put together again are the array.
+  const std::string bytes =
+      "b = s8[24] bitcast(p0)\n first = s8[16] slice(b), slice={[0:16]}\n second = s8[8] slice(b), slice={[16:24]}\n"
+      "ROOT r = f32[2,3]{0,1} custom-call(first, second), custom_call_target=\"ConcatBitcast\"";
+  EXPECT_EQ(result_of({array("f32[6]", {1, 0.5, -3, 0x1p70, 5, 6})}, bytes), array("f32[2,3]", {1, -3, 5, 0.5, 0x1p70, 6}));
+  EXPECT_EQ(run_error({counted("f32[2]"), counted("f32[2]")}, "ROOT r = f32[5]" + concat),
+            "m:5:1: r: expected as many elements as f32[4] has, got f32[5]");
+}
+
+TEST(HloInterpret, RowsOfRaggedProductsHaveTheMatrixOfTheirGroup) {
+  const std::string attributes = ", lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}";
+  const HloArray rows = counted("f32[4,2]"), matrices = array("f32[3,2,1]", {1, 10, 2, 20, 3, 30});
+  EXPECT_EQ(result_of({rows, matrices, array("s32[3]", {1, 0, 2})}, "ROOT r = f32[4,1] ragged-dot(p0, p1, p2)" + attributes),
+            array("f32[4,1]", {21, 3 * 43, 3 * 65, 0}));
+  EXPECT_EQ(run_error({rows, matrices, array("s32[2]", {1, 2})}, "ROOT r = f32[4,1] ragged-dot(p0, p1, p2)" + attributes),
+            "m:6:1: r: expected groups and a contracting dimension that agree in f32[4,2], f32[3,2,1] and s32[2]");
 }
 
 TEST(HloInterpret, ParametersAreCompared) {

@@ -31,7 +31,9 @@ Expected<HloArrays> array_operation(const ArrayOperation& operation) {
     case Word::pad: return move_operation(operation);
     case Word::bitcast:
     case Word::bitcast_convert: return bitcast_operation(operation);
+    case Word::custom_call: return memory_operation(operation);  // "ConcatBitcast": others do not come here
     case Word::dot: return dot_operation(operation);
+    case Word::ragged_dot: return ragged_dot_operation(operation);
     case Word::convolution: return convolution_operation(operation);
     case Word::reduce: return reduce_operation(operation);
     case Word::reduce_window: return reduce_window_operation(operation);

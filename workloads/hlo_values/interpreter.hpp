@@ -47,6 +47,8 @@ class HloInterpreter {
   Expected<Values> while_loop(const Step& step);
   Expected<Values> conditional(const Step& step);
   Expected<Values> custom_call(const Step& step);
+  /// A buffer that nothing has been written to, and flags: values that show where they are used.
+  Expected<Values> uninitialised(const Step& step);
   Expected<Values> same_on_all(const Step& step, HloArray array);
   Status check_room(const Step& step) const;
   Status check_value(const Step& step, const HloShape& shape, const HloValue& value, std::string_view what) const;
