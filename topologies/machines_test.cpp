@@ -86,6 +86,31 @@ TEST(ShippedMachines, HaveTheRatesOfTheirDataSheetsSharedByTheDevicesOfAChip) {
   }
 }
 
+// Per chip, dense: int8, fp8, and float32 as jax.lax.Precision.DEFAULT and HIGHEST compute it. What a chip has no units for is at bf16's rate.
+TEST(ShippedMachines, HaveTheRatesOfElementTypesOfTheirDataSheets) {
+  struct Rates {
+    const char* name;
+    double s8, f8, one_pass, six_passes;
+  };
+  const Rates rates[] = {
+      {"tpu_v3", 140e12, 140e12, 140e12, 140e12 / 6},         {"tpu_v4", 275e12, 275e12, 275e12, 275e12 / 6},
+      {"tpu_v5e", 394e12, 197e12, 197e12, 197e12 / 6},        {"tpu_v5p", 918e12, 459e12, 459e12, 459e12 / 6},
+      {"tpu_v6e", 1836e12, 920e12, 920e12, 920e12 / 6},       {"tpu7x", 2307e12, 4614e12, 2307e12, 2307e12 / 6},
+      {"dgx_a100", 624e12, 312e12, 156e12, 19.5e12},          {"dgx_h100", 1978.9e12, 1978.9e12, 494.7e12, 66.9e12},
+      {"dgx_h200", 1978.9e12, 1978.9e12, 494.7e12, 66.9e12},  {"dgx_b200", 4.5e15, 4.5e15, 1.125e15, 75e12},
+      {"gb200_nvl72", 5e15, 5e15, 1.25e15, 80e12},
+  };
+  for (const Rates& r : rates) {
+    const Machine m = *find_machine(r.name);
+    const auto rate = [&](DType dtype, int passes = 0) { return m.chip.devices * peak_of(m, dtype, passes).count(); };
+    EXPECT_DOUBLE_EQ(rate(DType::s8), r.s8) << r.name;
+    EXPECT_DOUBLE_EQ(rate(DType::f8e4m3fn), r.f8) << r.name;
+    EXPECT_DOUBLE_EQ(rate(DType::f8e5m2), r.f8) << r.name;
+    EXPECT_DOUBLE_EQ(rate(DType::f32), r.one_pass) << r.name;
+    EXPECT_DOUBLE_EQ(rate(DType::f32, 6), r.six_passes) << r.name;
+  }
+}
+
 TEST(ShippedMachines, TellWhereSourcesDisagreeOnTheLinks) {
   EXPECT_THAT(find_machine("tpu_v5p")->sources.at("link[x].bandwidth"), ::testing::HasSubstr("implies 100 GB/s"));
   EXPECT_THAT(find_machine("tpu_v5e")->sources.at("link[x].bandwidth"), ::testing::HasSubstr("implies 50 GB/s"));

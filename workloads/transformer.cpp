@@ -133,7 +133,7 @@ Expected<Workload> workload_of(const std::vector<NamedProduct>& products) {
   if (products.empty()) return Diagnostic{{}, "a workload needs at least one product"};
   Workload workload{"gemms", std::nullopt, {}, products.front().dtype, Only::everything};
   for (const NamedProduct& product : products) {
-    if (product.dtype != workload.dtype) return Diagnostic{{}, "the products of a workload have one dtype, found bf16 and f32"};
+    if (product.dtype != workload.dtype) return Diagnostic{{}, fmt::format("the products of a workload have one dtype, found {} and {}", name_of(workload.dtype), name_of(product.dtype))};
     workload.stages.push_back({Stage::Kind::product, fmt::format("gemm{}", workload.stages.size() + 1), product.m, product.k, product.n});
   }
   return workload;

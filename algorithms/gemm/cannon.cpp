@@ -60,16 +60,17 @@ class Cannon {
  private:
   /// A matrix rotated along its axis by the coordinate on the other one.
   Rotated skewed(const Move& move, const Matrices& matrices) {
-    return rotate(writer_.names().of(move.operand), matrices.of(move.operand), writer_.axis(move.dim), -1, own(writer_.axis(1 - move.dim)), {});
+    return rotate(move.operand, matrices.of(move.operand), writer_.axis(move.dim), -1, own(writer_.axis(1 - move.dim)), {});
   }
 
   /// Moves `from` along `axis` by `sign` times `amount` (values in [0, P), the same along the axis) in unit shifts, the short way: amounts up
   /// to P/2 go `sign`, the rest the other way round. All moves end together at step floor(P/2), so all devices end in the same slot.
-  Rotated rotate(const std::string& what, const Region& from, const AxisView& axis, int sign, const Affine& amount, const Tasks& after) {
+  Rotated rotate(Operand operand, const Region& from, const AxisView& axis, int sign, const Affine& amount, const Tasks& after) {
     const int steps = P_ / 2;
+    const std::string& what = writer_.names().of(operand);
     std::vector<std::int64_t> extents = lengths_of(from);
     if (extents.size() == 3) extents.erase(extents.begin());  // of a slot
-    Rotated result{writer_.slots(what + " moving", slots_, extents), steps, {}};
+    Rotated result{writer_.slots(what + " moving", operand, slots_, extents), steps, {}};
     const auto amount_in = [&](std::int64_t low, std::int64_t high) { return Condition{amount, low, high}; };
     // A device whose data makes v moves starts at step floor(P/2) - v, in that step's slot.
     Tasks places;
@@ -111,7 +112,7 @@ class Cannon {
   /// One operand and the partial sums both shift; the sums are rotated home by `home` at the end.
   void accumulate(const Move& move, const Rotated& moving, const Matrices& matrices, const AxisView& sum_axis, const Affine& home) {
     const Region& Y = matrices.out;
-    const Slots sums = writer_.slots("partial sums", slots_, lengths_of(Y)), landed = writer_.slots("landed", slots_, lengths_of(Y));
+    const Slots sums = writer_.slots("partial sums", Operand::out, slots_, lengths_of(Y)), landed = writer_.slots("landed", Operand::out, slots_, lengths_of(Y));
     Tasks operand = moving.done, matmuls, adds, passes;  // adds[t]: the sums of step t are complete
     for (int t = 0; t < P_; ++t) {
       Edges after = edges_to(operand);
@@ -133,7 +134,7 @@ class Cannon {
       passes.push_back(
           writer_.add(step_label("pass sums of " + writer_.names().out, t, P_), Shift{sum_axis, -1, out, landed.slot(t), {}, {}}, edges));
     }
-    const Rotated finished = rotate(writer_.names().out, sums.slot(P_ - 1), sum_axis, +1, home, {adds.back()});
+    const Rotated finished = rotate(Operand::out, sums.slot(P_ - 1), sum_axis, +1, home, {adds.back()});
     writer_.alias("home " + writer_.names().out, finished.slots.slot(finished.slot), Y, finished.done);
   }
 

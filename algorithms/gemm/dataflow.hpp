@@ -31,10 +31,11 @@ inline constexpr std::array all_operands{Operand::left, Operand::right, Operand:
 
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
-  DType dtype = DType::bf16;
+  DType dtype = DType::bf16;  // of X and W; Y and its partial sums are product_result(dtype)
   Dataflow dataflow = Dataflow::os;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
+constexpr DType dtype_of(DType operands, Operand operand) { return operand == Operand::out ? product_result(operands) : operands; }
 /// A pointer to m, n or k of a problem.
 using Extent = std::int64_t GemmProblem::*;
 

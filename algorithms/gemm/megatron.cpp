@@ -24,7 +24,7 @@ void write_megatron(GemmWriter& writer, const GemmProblem& problem, const GemmOp
     writer.add("matmul", std::move(product), Tasks{});
     return;
   }
-  const Region partial = product.out = writer.scratch("partial sums", {problem.m, problem.n});
+  const Region partial = product.out = writer.scratch("partial sums", Operand::out, {problem.m, problem.n});
   const TaskId matmul = writer.add("matmul", std::move(product), Tasks{});
   writer.collective("all-reduce " + writer.names().out, CollectiveKind::all_reduce, writer.columns(), partial, matrices.out, 0, {matmul});
 }

@@ -87,7 +87,7 @@ class MeshSlice {
     extents[move.dim] /= S_;
     extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(move.dim), axis.size);
     const char* name = move.operand == Operand::left ? "left gathered" : move.operand == Operand::right ? "right gathered" : "partial sums";
-    return {move, axis, writer_.slots(name, slots_, std::move(extents))};
+    return {move, axis, writer_.slots(name, move.operand, slots_, std::move(extents))};
   }
   [[nodiscard]] std::string label(const std::string& what, std::int64_t s) const { return step_label(what, s, S_); }
 

@@ -44,7 +44,7 @@ void write_summa(GemmWriter& writer, const GemmProblem& problem, const GemmOptio
     std::vector<std::int64_t> extents = writer.local_extents(move.operand);
     extents[move.dim] = width;
     const char* name = move.operand == Operand::left ? "left panel" : move.operand == Operand::right ? "right panel" : "partial sums";
-    panels.push_back(writer.slots(name, slot_count, std::move(extents)));
+    panels.push_back(writer.slots(name, move.operand, slot_count, std::move(extents)));
   }
   const auto product = [&](std::int64_t s, bool accumulate) {
     Matmul matmul = writer.product(matrices, accumulate);

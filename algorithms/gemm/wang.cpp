@@ -77,7 +77,7 @@ class Wang {
     const Move &travels = flow.moves[left_travels ? 0 : 1], &gathered = flow.moves[left_travels ? 1 : 0];
     const AxisView& ring = writer_.axis(travels.dim);
     const Slots fitted = fit(gathered, matrices, ring, extent, 0);  // slice t: what hop t needs
-    travel(writer_.names().of(travels.operand), matrices.of(travels.operand), travels.dim, ring, [&](const Region& arrived, std::int64_t t) {
+    travel(travels.operand, matrices.of(travels.operand), travels.dim, ring, [&](const Region& arrived, std::int64_t t) {
       Matmul product = writer_.product(matrices, t > 0);
       set_operand(product, travels.operand, arrived, static_cast<int>(arrived.dims.size()) - 1);
       set_operand(product, gathered.operand, fitted.slot(t), 2);
@@ -92,7 +92,7 @@ class Wang {
     const Region X = writer_.matrix(Operand::left, {ring}, {}), W = writer_.matrix(Operand::right, {}, {ring}),
                  Y = writer_.matrix(Operand::out, {}, {ring});
     fitted_.resize(static_cast<std::size_t>(ring.size));
-    travel(writer_.names().left, X, 0, ring, [&](const Region& arrived, std::int64_t t) {
+    travel(Operand::left, X, 0, ring, [&](const Region& arrived, std::int64_t t) {
       std::vector<Matmul> products;
       const std::size_t dims = arrived.dims.size();
       for (const HalfBlock& half : half_blocks(ring.size, rows, one_way(false)))
@@ -118,12 +118,12 @@ class Wang {
     const std::size_t dim = move.dim;
     std::vector<std::int64_t> extents = lengths_of(matrix);
     extents[dim] = extent;
-    const Region gathered = writer_.scratch(tensor + " gathered", extents);
+    const Region gathered = writer_.scratch(tensor + " gathered", move.operand, extents);
     const TaskId gather =
         writer_.collective("gather " + tensor, CollectiveKind::all_gather, writer_.axis(dim), matrix, gathered, static_cast<int>(dim), {});
     const std::int64_t block_length = extent / ring.size;
     extents[dim] = block_length;
-    const Slots fitted = writer_.slots(tensor + " by step", ring.size, extents);
+    const Slots fitted = writer_.slots(tensor + " by step", move.operand, ring.size, extents);
     for (int t = 0; t < ring.size; ++t) {
       Tasks places;
       for (const HalfBlock& half : half_blocks(ring.size, block_length, one_way(ahead == 1))) {
@@ -138,13 +138,14 @@ class Wang {
 
   /// OS: the blocks of `matrix` travel; `products(arrived, t)` multiply what is there at hop t.
   template <class Multiply>
-  void travel(const std::string& tensor, const Region& matrix, std::size_t dim, const AxisView& ring, Multiply&& products) {
+  void travel(Operand operand, const Region& matrix, std::size_t dim, const AxisView& ring, Multiply&& products) {
     const int P = ring.size;
+    const std::string& tensor = writer_.names().of(operand);
     // At least two slots: what is passed on and what arrives are there at once.
     const std::int64_t slots = std::min(std::max(options_.prefetch, 1) + 1, std::max(P - 1, 1));
     const std::vector<std::int64_t> extents = lengths_of(matrix);
     std::vector<HalfBlock> halves = half_blocks(P, extents[dim], one_way(false));
-    const Slots arrived = P == 1 ? Slots{} : writer_.slots(tensor + " arrived", slots, extents);
+    const Slots arrived = P == 1 ? Slots{} : writer_.slots(tensor + " arrived", operand, slots, extents);
 
     std::vector<Tasks> matmuls;  // of each hop
     for (std::int64_t t = 0; t < P; ++t) {
@@ -178,8 +179,8 @@ class Wang {
     const std::int64_t slots = std::min(options_.prefetch + 1, std::max(P - 1, 1));
     const std::vector<std::int64_t> extents = lengths_of(Y);
     std::vector<HalfBlock> halves = half_blocks(P, extents[dim], one_way(true));
-    const Slots sums = P == 1 ? Slots{} : writer_.slots("partial sums", slots, extents);
-    const Slots landed = P == 1 ? Slots{} : writer_.slots("landed", slots, extents);
+    const Slots sums = P == 1 ? Slots{} : writer_.slots("partial sums", Operand::out, slots, extents);
+    const Slots landed = P == 1 ? Slots{} : writer_.slots("landed", Operand::out, slots, extents);
 
     for (std::int64_t t = 0; t < P; ++t) {
       const bool last = t + 1 == P;
@@ -236,7 +237,7 @@ void write_row_gather(GemmWriter& writer, const GemmProblem& problem, const Gemm
   const AxisView axis = writer.rows();
   const Region X = writer.matrix(Operand::left, {axis}, {}), W = writer.matrix(Operand::right, {}, {axis}),
                Y = writer.matrix(Operand::out, {}, {axis});
-  const Region gathered = writer.scratch(writer.names().left + " gathered", {problem.m, problem.k});
+  const Region gathered = writer.scratch(writer.names().left + " gathered", Operand::left, {problem.m, problem.k});
   const TaskId gather = writer.collective("gather " + writer.names().left, CollectiveKind::all_gather, axis, X, gathered, 0, {});
   writer.add("matmul", Matmul{gathered, W, Y}, {gather});
 }

@@ -28,7 +28,7 @@ void GemmWriter::begin(const GemmProblem& problem, Names names, Tasks start) {
 
 Region GemmWriter::matrix(Operand operand, std::vector<AxisView> row_axes, std::vector<AxisView> column_axes, const View* view) {
   const OperandShape shape = shape_of(problem_.dataflow, operand);
-  Buffer buffer = sharded_buffer(names_.of(operand), dtype_, operand == Operand::out ? Role::output : Role::input,
+  Buffer buffer = sharded_buffer(names_.of(operand), dtype_of(dtype_, operand), operand == Operand::out ? Role::output : Role::input,
                                  {{problem_.*shape.rows, std::move(row_axes)}, {problem_.*shape.columns, std::move(column_axes)}});
   if (view) {
     const auto dim = static_cast<std::ptrdiff_t>(view->dim);
@@ -58,13 +58,13 @@ Matmul GemmWriter::product(const Matrices& matrices, bool accumulate) const {
   return {matrices.left, matrices.right, matrices.out, 1, 1, 1, flow().transpose_left, flow().transpose_right, accumulate};
 }
 
-Region GemmWriter::scratch(const std::string& name, std::vector<std::int64_t> extents) {
-  return ProgramBuilder::scratch(names_.prefix + name, std::move(extents), dtype_);
+Region GemmWriter::scratch(const std::string& name, Operand of, std::vector<std::int64_t> extents) {
+  return ProgramBuilder::scratch(names_.prefix + name, std::move(extents), dtype_of(dtype_, of));
 }
 
-Slots GemmWriter::slots(const std::string& name, std::int64_t count, std::vector<std::int64_t> extents) {
+Slots GemmWriter::slots(const std::string& name, Operand of, std::int64_t count, std::vector<std::int64_t> extents) {
   extents.insert(extents.begin(), count);
-  return {scratch(name, extents).buffer, extents};
+  return {scratch(name, of, extents).buffer, extents};
 }
 
 TaskId GemmWriter::collective(std::string label, CollectiveKind kind, const AxisView& axis, Region input, Region output, int dim, const Tasks& after,

@@ -65,8 +65,9 @@ class GemmWriter : public ProgramBuilder {
   /// out (+)= left . right, with the transposes of the dataflow.
   [[nodiscard]] Matmul product(const Matrices& matrices, bool accumulate = false) const;
 
-  Region scratch(const std::string& name, std::vector<std::int64_t> extents);
-  Slots slots(const std::string& name, std::int64_t count, std::vector<std::int64_t> extents);
+  /// Room for elements of a matrix.
+  Region scratch(const std::string& name, Operand of, std::vector<std::int64_t> extents);
+  Slots slots(const std::string& name, Operand of, std::int64_t count, std::vector<std::int64_t> extents);
   TaskId collective(std::string label, CollectiveKind kind, const AxisView& axis, Region input, Region output, int dim, const Tasks& after,
                     std::int64_t root = 0);
 

@@ -140,7 +140,7 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
       const auto* matmul = std::get_if<Matmul>(&op);
       if (matmul == nullptr || devices == 0) continue;
       const MatmulExtents e = extents_of(*matmul);
-      const DType dtype = model.schedule->programs[p].buffers[matmul->out.buffer.index()].dtype;  // whose peak the product is held to
+      const DType dtype = model.schedule->programs[p].buffers[matmul->left.buffer.index()].dtype;  // whose peak the product is held to
       products.at(static_cast<std::size_t>(dtype)) +=
           static_cast<Count>(e.m) * static_cast<Count>(e.n) * static_cast<Count>(e.k) * static_cast<Count>(devices);
     }

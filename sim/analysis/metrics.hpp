@@ -38,7 +38,7 @@ struct Metrics {
   TimeSplit split;                // of that device
   Flops flops;                    // sum over devices of 2mnk, unpadded, and of what opaque operations state for the matrix unit
   std::array<double, product_dtype_count> products{};  // the same by dtype, without the 2
-  std::optional<double> mfu;      // sum over products of flops / peak of the dtype, over devices * makespan; nullopt without matmuls
+  std::optional<double> mfu;      // sum over products of flops / peak_of() their operands, over devices * makespan; nullopt without matmuls
   double link_bytes = 0;          // sum of payload * hops
   Bytes peak_memory;              // largest over devices and time of live buffers: earliest write to last use; inputs and outputs always live
   std::int64_t tasks = 0;         // lowered instances; a transfer counts once

@@ -100,7 +100,7 @@ m: software.core_share is missing (of the time of a transfer or copy beside the 
       {"launch {", "launch { of: \"permute\" value: \"1 us\" source: \"s\" } launch { of: \"permute\" value: \"1 us\" source: \"s\" } launch {",
        "m:26:54: software.launch[permute] is given twice"},
       {"peak {", "peak { of: \"fp8\" value: \"1 TFLOP/s\" source: \"s\" } peak {",
-       R"(m:4:10: unknown entry "fp8" of chip.peak, expected one of f32, bf16)"},
+       R"(m:4:10: unknown entry "fp8" of chip.peak, expected one of f32, bf16, f8e4m3fn, f8e5m2, s8, tf32)"},
       {"hbm {", "hbm { of: \"x\"", R"(m:13:9: unknown entry "x" of chip.hbm, it has no entries)"},
       {"efficiency { value: \"1\" source: \"s\" }\n}", "efficiency { of: \"matmul\" value: \"1\" source: \"s\" }\n}",
        R"(m:29:1: collective.efficiency is missing (share of the link bandwidth that its transfers reach, by input bytes per device)

@@ -116,12 +116,15 @@ class MachineReader {
     }
     std::vector<std::string> missing;
     const std::vector<std::string> names = index_names(field.index);
-    for (const std::string& name : names)
-      if (!given.contains(name)) missing.push_back(name);
-    if (field.optional)
-      for (const std::string& name : missing) machine_.sources[path_of(field, name)] = not_stated;
-    if (missing.empty() || field.optional) return;
-    const bool all = missing.size() == names.size();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (given.contains(names[i])) continue;
+      if (field.is_optional(static_cast<int>(i)))
+        machine_.sources[path_of(field, names[i])] = not_stated;
+      else
+        missing.push_back(names[i]);
+    }
+    if (missing.empty()) return;
+    const bool all = given.empty();
     file_.problem(group_place, fmt::format("{} is missing{}{} ({})", path_of(field, ""), all ? "" : " for ",
                                            all ? "" : fmt::format("{}", fmt::join(missing, ", ")), field.meaning));
   }

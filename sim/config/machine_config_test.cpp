@@ -134,7 +134,7 @@ TEST(MachineConfig, TpuV4IsTheMachineOfItsSources) {
   const auto launch = [&](CostKind kind) { return v4.software.launch[static_cast<std::size_t>(kind)]; };
   EXPECT_EQ(v4.chip.peak[static_cast<std::size_t>(DType::bf16)], FlopsPerSecond{275e12});
   EXPECT_EQ(v4.chip.peak[static_cast<std::size_t>(DType::f32)], FlopsPerSecond{}) << "derived";
-  EXPECT_EQ(v4.chip.float32_passes, 6);
+  EXPECT_EQ(v4.chip.float32_passes, 1);
   EXPECT_EQ(v4.chip.vector_peak, FlopsPerSecond{2 * 128 * 16 * 1.05e9});
   EXPECT_EQ(v4.chip.hbm, Bytes{32'000'000'000});
   EXPECT_EQ(v4.chip.hbm_bandwidth, BytesPerSecond{1.2e12});

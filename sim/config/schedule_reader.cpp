@@ -388,6 +388,7 @@ class ScheduleReader {
     op.transpose_left = message.transpose_left();
     op.transpose_right = message.transpose_right();
     op.accumulate = message.accumulate();
+    op.float32_passes = natural(message.float32_passes(), "float32_passes", place);
     return op;
   }
 
@@ -416,6 +417,7 @@ class ScheduleReader {
                  dtype_numbered(cost.dtype()), {}, {}, Seconds{natural(cost.launch_s(), "launch_s", cost_place)}, Seconds{natural(cost.rest_s(), "rest_s", cost_place)}};
     if (cost.has_bytes()) op.opaque.bytes = Bytes{natural(cost.bytes(), "bytes", cost_place)};
     if (cost.has_time_s()) op.opaque.time = Seconds{natural(cost.time_s(), "time_s", cost_place)};
+    op.opaque.float32_passes = natural(cost.float32_passes(), "float32_passes", cost_place);
     return op;
   }
 

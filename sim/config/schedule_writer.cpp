@@ -234,6 +234,7 @@ class ScheduleWriter {
     if (op.transpose_left) message.set_transpose_left(true);
     if (op.transpose_right) message.set_transpose_right(true);
     if (op.accumulate) message.set_accumulate(true);
+    if (op.float32_passes != 0) message.set_float32_passes(op.float32_passes);
   }
 
   void write(const Local& op, proto::Local& message) const {
@@ -275,6 +276,7 @@ class ScheduleWriter {
     if (cost.time) message.set_time_s(cost.time->count());
     if (cost.launch != Seconds{}) message.set_launch_s(cost.launch.count());
     if (cost.rest != Seconds{}) message.set_rest_s(cost.rest.count());
+    if (cost.float32_passes != 0) message.set_float32_passes(cost.float32_passes);
   }
 
   void write(const Shift& op, proto::Shift& message) const {

@@ -78,10 +78,15 @@ double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, st
   return chip.matmul_table.points.empty() ? chip.matmul_efficiency : efficiency_at(chip.matmul_table, m, n, k);
 }
 
-FlopsPerSecond peak_of(const Machine& machine, DType dtype) {
-  const FlopsPerSecond own = machine.chip.peak[static_cast<std::size_t>(dtype)];
-  if (dtype == DType::f32 && own == FlopsPerSecond{}) return machine.chip.peak[static_cast<std::size_t>(DType::bf16)] / machine.chip.float32_passes;
-  return own;
+FlopsPerSecond peak_of(const Machine& machine, DType operands, int float32_passes) {
+  assert(is_product_dtype(operands));
+  const auto& peak = machine.chip.peak;
+  const FlopsPerSecond own = peak[static_cast<std::size_t>(operands)], bf16 = peak[static_cast<std::size_t>(DType::bf16)], tf32 = peak[tf32_peak];
+  const bool is_stated = own != FlopsPerSecond{};
+  if (operands != DType::f32) return is_stated ? own : bf16;
+  const int passes = float32_passes == 0 ? machine.chip.float32_passes : float32_passes;
+  if (!is_stated) return bf16 / passes;
+  return passes < most_float32_passes && tf32 != FlopsPerSecond{} ? tf32 : own;
 }
 
 double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input) {
@@ -102,43 +107,50 @@ struct InHbm {
   bool left = true, right = true, out = true;
 };
 
-double memory_bytes(const Matmul& matmul, DType dtype, InHbm in_hbm = {}) {
+double memory_bytes(const Matmul& matmul, DType operands, DType out, InHbm in_hbm = {}) {
   const MatmulExtents e = extents_of(matmul);
-  const std::int64_t elements = (in_hbm.left ? e.m * e.k : 0) + (in_hbm.right ? e.k * e.n : 0) + (in_hbm.out ? (matmul.accumulate ? 2 : 1) * e.m * e.n : 0);
-  return static_cast<double>((elements * size_of(dtype)).count());
+  const std::int64_t read = (in_hbm.left ? e.m * e.k : 0) + (in_hbm.right ? e.k * e.n : 0), made = in_hbm.out ? (matmul.accumulate ? 2 : 1) * e.m * e.n : 0;
+  return static_cast<double>((read * size_of(operands) + made * size_of(out)).count());
 }
 
 }  // namespace
 
-Seconds memory_time(const Machine& machine, const Matmul& matmul, DType dtype) {
-  return Seconds{memory_bytes(matmul, dtype) / machine.chip.hbm_bandwidth.count()};
-}
+namespace {
 
-Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType dtype) {
+Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType operands, DType out) {
   const MatmulExtents e = extents_of(matmul);
   const Chip& chip = machine.chip;
   const Flops flops{2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
                     static_cast<double>(padded(e.k, chip.matmul_tile_k))};
   const double efficiency = matmul_efficiency_of(chip, e.m, e.n, e.k);
-  if (chip.matmul_surface.empty()) return flops / (efficiency * peak_of(machine, dtype));
-  Seconds roof = flops / peak_of(machine, dtype);
+  const FlopsPerSecond peak = peak_of(machine, operands, matmul.float32_passes);
+  if (chip.matmul_surface.empty()) return flops / (efficiency * peak);
+  Seconds roof = flops / peak;
   const MatmulSurface& surface = chip.matmul_surface;
   if (surface.wave_share > 0)
     roof = std::exp(surface.wave_share * wave_loss(surface.block_m, surface.block_n, chip.matmul_units, e.m, e.n)) * roof;
-  return (1 / efficiency) * std::max(roof, memory_time(machine, matmul, dtype));
+  return (1 / efficiency) * std::max(roof, Seconds{memory_bytes(matmul, operands, out) / chip.hbm_bandwidth.count()});
 }
 
-WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype) {
-  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)], arithmetic_time(machine, matmul, dtype),
-                    memory_bytes(matmul, dtype), machine.chip);
+}  // namespace
+
+Seconds memory_time(const Machine& machine, const Matmul& matmul, DType operands) {
+  return Seconds{memory_bytes(matmul, operands, product_result(operands)) / machine.chip.hbm_bandwidth.count()};
+}
+
+Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType operands) { return arithmetic_time(machine, matmul, operands, product_result(operands)); }
+
+WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType operands) {
+  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)], arithmetic_time(machine, matmul, operands),
+                    memory_bytes(matmul, operands, product_result(operands)), machine.chip);
 }
 
 WorkTime matmul_work(const Machine& machine, const Program& program, const Matmul& matmul) {
   const auto buffer = [&](const Region& region) -> const Buffer& { return program.buffers[region.buffer.index()]; };
-  const DType dtype = buffer(matmul.out).dtype;
+  const DType operands = buffer(matmul.left).dtype, out = buffer(matmul.out).dtype;
   const InHbm in_hbm{!buffer(matmul.left).on_chip, !buffer(matmul.right).on_chip, !buffer(matmul.out).on_chip};
-  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)], arithmetic_time(machine, matmul, dtype),
-                    memory_bytes(matmul, dtype, in_hbm), machine.chip);
+  return overlapped(machine.software.launch[static_cast<std::size_t>(CostKind::matmul)], arithmetic_time(machine, matmul, operands, out),
+                    memory_bytes(matmul, operands, out, in_hbm), machine.chip);
 }
 
 namespace {
@@ -190,7 +202,7 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
   if (flops.matrix > Flops{}) {
     const bool attends = local.kind == LocalKind::attention || local.kind == LocalKind::attention_grad;
     const double efficiency = machine.chip.matmul_efficiency * (attends ? machine.chip.attention_efficiency : 1);
-    arithmetic = std::max(arithmetic, flops.matrix / (efficiency * peak_of(machine, dtype)));
+    arithmetic = std::max(arithmetic, flops.matrix / (efficiency * peak_of(machine, dtype, local.opaque.float32_passes)));
   }
   if (local.kind == LocalKind::stack) arithmetic = std::max(arithmetic, bytes_of(program, local.writes.front()) / machine.chip.stack_bandwidth);
   return overlapped(software_launch_of_local(machine, task), arithmetic, bytes, machine.chip);

@@ -27,12 +27,15 @@ CostKind cost_kind_of(CollectiveKind kind);
 template <class T, int n>
 using PerKind = std::array<T, static_cast<std::size_t>(n)>;
 
+/// The rates of products: by dtype of the operands, and TF32, which tensor cores of GPUs make of float32.
+inline constexpr int peak_count = product_dtype_count + 1, tf32_peak = product_dtype_count;
+
 /// Rates and memory are per device.
 struct Chip {
   int devices = 1;                                              // that share the chip's links: 2 on tpu_v3 and tpu7x
   LinkParameters inner;                                         // one direction of the link between two devices of a chip
-  PerKind<FlopsPerSecond, product_dtype_count> peak{};                  // f32 zero: bf16 / float32_passes
-  int float32_passes = 1;                                       // bf16 passes of one float32 product: 1, 3 or 6
+  PerKind<FlopsPerSecond, peak_count> peak{};                   // peak_of() says what a zero stands for
+  int float32_passes = 1;                                       // how precise a float32 product is: 1, 3 or 6, the passes in bf16 on a TPU
   FlopsPerSecond vector_peak = unlimited<FlopsPerSecond>;       // for Locals
   int matmul_tile_m = 1, matmul_tile_n = 1, matmul_tile_k = 1;  // extents are padded up to multiples
   int layout_sublanes = 1, layout_lanes = 1;                    // layout tile of memory: a copied row of r elements costs whole lanes
@@ -157,11 +160,13 @@ double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, st
 
 /// What the arithmetic of a product takes: c = padded flops / (peak * efficiency(m, n, k)). With a surface max(c * waves, h) / efficiency instead
 /// (matmul_efficiency.hpp), c at the peak: never less than h = memory_time().
-Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType dtype);
-/// h: left + right + out (+ out if accumulate) over the bandwidth of the memory.
-Seconds memory_time(const Machine& machine, const Matmul& matmul, DType dtype);
+Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType operands);
+/// h, of a result in product_result(operands): left + right + out (+ out if accumulate) over the bandwidth of the memory.
+Seconds memory_time(const Machine& machine, const Matmul& matmul, DType operands);
 
-FlopsPerSecond peak_of(const Machine& machine, DType dtype);
+/// The rate of products of these operands. What a chip has no units for takes bf16's. float32 by its passes (0: chip.float32_passes), as
+/// jax.lax.Precision: without an f32 peak that many passes in bf16; otherwise 6 of them stand for the f32 peak, fewer for TF32, where the chip has it.
+FlopsPerSecond peak_of(const Machine& machine, DType operands, int float32_passes = 0);
 
 /// Piecewise linear in log(bytes), constant beyond the ends; 1 without points.
 double efficiency_at(const std::vector<EfficiencyPoint>& points, Bytes input);
@@ -174,8 +179,8 @@ struct WorkTime {
 };
 
 /// launch + max(c, h) + (1 - overlap_hbm) min(c, h), where rest is the last part; c = arithmetic_time(), h = memory_time().
-WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType dtype);
-/// The same in the dtype of the product's result, where matrices in buffers that are `on_chip` do not count in h.
+WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType operands);
+/// The same in the dtypes of the product's matrices, where those in buffers that are `on_chip` do not count in h.
 WorkTime matmul_work(const Machine& machine, const Program& program, const Matmul& matmul);
 
 /// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency; of stack at least bytes written / stack_bandwidth. The bytes of a region count ceil(r/lanes)*lanes/r
@@ -184,7 +189,7 @@ WorkTime matmul_work(const Machine& machine, const Program& program, const Matmu
 /// launch[local].
 WorkTime local_work(const Machine& machine, const Program& program, const Task& task);
 
-inline Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType dtype) { return matmul_work(machine, matmul, dtype).total; }
+inline Seconds matmul_time(const Machine& machine, const Matmul& matmul, DType operands) { return matmul_work(machine, matmul, operands).total; }
 inline Seconds local_time(const Machine& machine, const Program& program, const Task& task) { return local_work(machine, program, task).total; }
 
 /// Whether switches of the machine add up and copy.

@@ -123,10 +123,10 @@ constexpr std::array table{
     optional({"chip", "inner_latency", FieldIndex::none, false, FieldUnit::seconds, 0, longest_time, "of the link between two devices of a chip",
               [](const Machine& m, int) { return m.chip.inner.latency.count(); },
               [](Machine& m, int, double v) { m.chip.inner.latency = Seconds{v}; }}),
-    MachineField{"chip", "peak", FieldIndex::dtype, false, FieldUnit::flops_per_second, least_flops, no_bound, "matmul rate of one device",
+    MachineField{"chip", "peak", FieldIndex::peak, false, FieldUnit::flops_per_second, least_flops, no_bound, "matmul rate of one device",
                  [](const Machine& m, int i) { return m.chip.peak[at(i)].count(); },
-                 [](Machine& m, int i, double v) { m.chip.peak[at(i)] = FlopsPerSecond{v}; }, "f32"},
-    chip_integer<&Chip::float32_passes>("float32_passes", 6, "bf16 passes of one float32 product, where the f32 peak is derived"),
+                 [](Machine& m, int i, double v) { m.chip.peak[at(i)] = FlopsPerSecond{v}; }, "f32", false, static_cast<int>(DType::f8e4m3fn)},
+    chip_integer<&Chip::float32_passes>("float32_passes", most_float32_passes, "of one float32 product: in bf16 where the f32 peak is derived, otherwise TF32 below 6"),
     MachineField{"chip", "vector_peak", FieldIndex::none, false, FieldUnit::flops_per_second, least_flops, no_bound, "rate of everything but matmuls",
                  [](const Machine& m, int) { return m.chip.vector_peak.count(); },
                  [](Machine& m, int, double v) { m.chip.vector_peak = FlopsPerSecond{v}; }},
@@ -269,7 +269,7 @@ std::vector<std::string> index_names(FieldIndex index) {
   switch (index) {
     case FieldIndex::none: return {""};
     case FieldIndex::dimension: return names(max_dimensions, [](int i) { return std::string(1, dimension_name(i)); });
-    case FieldIndex::dtype: return names(product_dtype_count, [](int i) { return name_of(static_cast<DType>(i)); });
+    case FieldIndex::peak: return names(peak_count, [](int i) { return i == tf32_peak ? "tf32" : name_of(static_cast<DType>(i)); });
     case FieldIndex::cost_kind: return names(cost_kind_count, [](int i) { return name_of(static_cast<CostKind>(i)); });
     case FieldIndex::collective_kind: return names(collective_kind_count, [](int i) { return name_of(static_cast<CollectiveKind>(i)); });
   }
@@ -312,7 +312,8 @@ Status set_machine_value(Machine& machine, std::string_view path, std::string_vi
   const std::vector<std::string> names = index_names(field.index);
   const std::string name{path};
   const bool derived =
-      value == "derived" && !field.derivable.empty() && target->entries.size() == 1 && names[at(target->entries[0])] == field.derivable;
+      value == "derived" && !field.derivable.empty() && target->entries.size() == 1 &&
+      (names[at(target->entries[0])] == field.derivable || field.is_optional(target->entries[0]));
   if (field.unit == FieldUnit::efficiency) {
     const Expected<std::vector<EfficiencyPoint>> points = parse_curve(field, name, value, where);
     if (!points) return points.error();

@@ -2,6 +2,7 @@
 // writer, `--set` and `podsim show machine`.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ namespace podsim {
 /// "surface m 1 1024; n 64 512 4096; k 64 8192; waves 128x256 0.5; 0.1 0.2; 0.2 0.4; 0.3 0.6; ...", a row over k for every m and n, n varying faster.
 /// quarters: a multiple of 0.25. sharing: "shared" (1) or "separate" (0).
 enum class FieldUnit { seconds, bytes, bytes_per_second, flops_per_second, number, integer, efficiency, matmul_efficiency, quarters, sharing };
-enum class FieldIndex { none, dimension, dtype, cost_kind, collective_kind };
+enum class FieldIndex { none, dimension, peak, cost_kind, collective_kind };
 
 struct MachineField {
   std::string_view group;  // "chip", "link", "software", "collective", "dcn"
@@ -30,11 +31,14 @@ struct MachineField {
   void (*set)(Machine&, int index, double value) = nullptr;  // a curve or table becomes constant
   std::string_view derivable = {};                           // the entry that may be "derived" (stored as zero): chip.peak[f32], from bf16
   bool optional = false;                                     // a file may omit it: the default of the struct
+  int optional_from = index_end;                             // or its entries from this one on, which may also be "derived"
+  static constexpr int index_end = std::numeric_limits<int>::max();
+  [[nodiscard]] bool is_optional(int entry) const { return optional || entry >= optional_from; }
 };
 
 std::span<const MachineField> machine_fields();
 
-/// The names of an index's entries: x y z w, dtypes, cost kinds or collective kinds; one empty name for FieldIndex::none.
+/// The names of an index's entries: x y z w, dtypes of products and tf32, cost kinds or collective kinds; one empty name for FieldIndex::none.
 std::vector<std::string> index_names(FieldIndex index);
 
 /// "link[x].bandwidth", "software.launch[all-gather]", "chip.hbm_bandwidth"; an empty `index` is left out of the path.

@@ -122,6 +122,8 @@ TEST(MachineFields, OnlyTheFloat32PeakCanBeDerived) {
   ASSERT_EQ(set(machine, "chip.peak[f32]", "derived"), "");
   EXPECT_EQ(machine.chip.peak[static_cast<std::size_t>(DType::f32)], FlopsPerSecond{});
   EXPECT_EQ(value_text(field_named("chip.peak"), machine, static_cast<int>(DType::f32)), "derived");
+  ASSERT_EQ(set(machine, "chip.peak[s8]", "derived"), "");
+  EXPECT_EQ(machine.chip.peak[static_cast<std::size_t>(DType::s8)], FlopsPerSecond{});
   EXPECT_NE(error_of("chip.peak[bf16]", "derived"), "");
   EXPECT_NE(error_of("chip.peak", "derived"), "");
   EXPECT_NE(error_of("chip.hbm_bandwidth", "derived"), "");
@@ -178,7 +180,7 @@ TEST(MachineFields, MessagesNameThePathAndWhatWasExpected) {
       {"link[x].bandwidth[x]", "1GB/s", R"(unknown machine field "link[x].bandwidth[x]", did you mean "link.bandwidth" or "dcn.nic_bandwidth"?)"},
       {"link[v].latency", "1us", R"(unknown entry "v" of link.latency, expected one of x, y, z, w)"},
       {"link[].latency", "1us", R"(unknown entry "" of link.latency, expected one of x, y, z, w)"},
-      {"chip.peak[fp8]", "1TFLOP/s", R"(unknown entry "fp8" of chip.peak, expected one of f32, bf16)"},
+      {"chip.peak[fp8]", "1TFLOP/s", R"(unknown entry "fp8" of chip.peak, expected one of f32, bf16, f8e4m3fn, f8e5m2, s8, tf32)"},
       {"collective[matmul].efficiency", "1",
        R"(unknown entry "matmul" of collective.efficiency, expected one of all-gather, reduce-scatter, all-reduce, all-to-all, broadcast, reduce, permute)"},
       {"chip.hbm[x]", "1GB", R"(chip.hbm has no entries, got "chip.hbm[x]")"},

@@ -76,6 +76,43 @@ TEST(MatmulTime, Float32TakesPassesOfBf16UnlessItHasAPeakOfItsOwn) {
   EXPECT_DOUBLE_EQ(seconds(machine, matmul(10, 10, 10), DType::f32), 2000 / 20e12);
 }
 
+TEST(MatmulTime, AProductMaySayItsOwnPasses) {
+  Machine machine = bare_machine();
+  machine.chip.float32_passes = 3;
+  Matmul precise = matmul(10, 10, 10);
+  precise.float32_passes = 6;
+  EXPECT_DOUBLE_EQ(seconds(machine, precise, DType::f32), 6 * 2000 / 100e12);
+  EXPECT_DOUBLE_EQ(seconds(machine, precise, DType::bf16), 2000 / 100e12) << "of float32 only";
+}
+
+TEST(MatmulTime, Float32IsTf32WhereTheChipHasItUnlessSixPassesAreAsked) {
+  Machine machine = bare_machine();
+  machine.chip.peak[static_cast<std::size_t>(DType::f32)] = FlopsPerSecond{20e12};
+  machine.chip.peak[tf32_peak] = FlopsPerSecond{50e12};
+  for (const int passes : {1, 3, 6}) {
+    machine.chip.float32_passes = passes;
+    EXPECT_DOUBLE_EQ(peak_of(machine, DType::f32).count(), passes == 6 ? 20e12 : 50e12) << passes;
+  }
+  EXPECT_DOUBLE_EQ(peak_of(machine, DType::f32, 1).count(), 50e12);
+}
+
+TEST(MatmulTime, OperandsDecideTheRateAndBytesCountByTheirTypes) {
+  Machine machine = bare_machine();
+  EXPECT_DOUBLE_EQ(peak_of(machine, DType::s8).count(), 100e12) << "no units for it: as bf16";
+  machine.chip.peak[static_cast<std::size_t>(DType::s8)] = FlopsPerSecond{200e12};
+  machine.chip.peak[static_cast<std::size_t>(DType::f8e4m3fn)] = FlopsPerSecond{180e12};
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(10, 20, 30), DType::s8), 12000 / 200e12);
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(10, 20, 30), DType::f8e4m3fn), 12000 / 180e12);
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(10, 20, 30), DType::f8e5m2), 12000 / 100e12);
+  machine.chip.peak.fill(unlimited<FlopsPerSecond>);
+  machine.chip.hbm_bandwidth = BytesPerSecond{1e9};
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(10, 20, 30), DType::s8), (10 * 30 + 30 * 20 + 4 * 10 * 20) / 1e9) << "into s32";
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(10, 20, 30), DType::f8e5m2), (10 * 30 + 30 * 20 + 2 * 10 * 20) / 1e9) << "into bf16";
+  Program program;
+  for (const DType dtype : {DType::f8e4m3fn, DType::f8e4m3fn, DType::f32}) program.buffers.push_back({"", {30, 30}, dtype, Role::scratch, {}, {}});
+  EXPECT_DOUBLE_EQ(matmul_work(machine, program, matmul(10, 20, 30)).total.count(), (10 * 30 + 30 * 20 + 4 * 10 * 20) / 1e9) << "as the buffers are";
+}
+
 TEST(MatmulTime, TheLaunchComesOnTop) {
   Machine machine = bare_machine();
   machine.software.launch.fill(Seconds{1});  // of the others: not charged here

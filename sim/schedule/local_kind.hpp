@@ -139,7 +139,7 @@ std::int64_t traffic_of_targets(const Local& local, std::size_t region);  // of 
 /// The dtypes that operands may have, as bits.
 using DTypeSet = unsigned;
 namespace dtypes {
-inline constexpr DTypeSet real = 0b0011, numbers = 0b0111, any = 0b1111;  // f32 and bf16; and c64; and s32
+inline constexpr DTypeSet real = 0b0000011, numbers = 0b0100011, floats = 0b0001111, any = 0b1111111;  // f32 and bf16; and c64; and 8-bit ones; all
 }
 
 /// `operations` per element of the first region; a root, an exponential or a tanh counts as one.

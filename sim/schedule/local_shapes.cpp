@@ -303,7 +303,9 @@ void add_rows(const Local& local, OperandCheck& check) {
 
 void opaque(const Local& local, OperandCheck& check) {
   const OpaqueCost& cost = local.opaque;
-  if (!is_real(cost.dtype)) check.problem(fmt::format("matrix flops of {}; expected f32 or bf16", name_of(cost.dtype)));
+  if (!is_product_dtype(cost.dtype)) check.problem(fmt::format("matrix flops of {}; expected {}", name_of(cost.dtype), product_dtype_names()));
+  if (cost.float32_passes < 0 || cost.float32_passes > most_float32_passes)
+    check.problem(fmt::format("float32 products of {} passes; expected up to {}", cost.float32_passes, most_float32_passes));
   if (!(cost.matrix >= Flops{}) || !(cost.vector >= Flops{})) check.problem(fmt::format("flops {} and {}; expected none below 0", cost.matrix.count(), cost.vector.count()));
   if (cost.bytes && *cost.bytes < Bytes{}) check.problem(fmt::format("{} bytes; expected none below 0", cost.bytes->count()));
   if (!(cost.launch >= Seconds{}) || !(cost.rest >= Seconds{}) || !(cost.launch + cost.rest <= cost.time.value_or(Seconds{})))

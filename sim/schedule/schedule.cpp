@@ -8,7 +8,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::string_view, dtype_count> dtype_names{"f32", "bf16", "c64", "s32"};
+constexpr std::array<std::string_view, dtype_count> dtype_names{"f32", "bf16", "f8e4m3fn", "f8e5m2", "s8", "c64", "s32"};
 constexpr std::array<std::string_view, collective_kind_count> collective_names{"all-gather", "reduce-scatter", "all-reduce", "all-to-all",
                                                                                "broadcast",  "reduce",         "permute"};
 
@@ -24,9 +24,11 @@ std::optional<Enum> named(const std::array<std::string_view, n>& names, std::str
 std::string_view name_of(DType dtype) { return dtype_names[static_cast<std::size_t>(dtype)]; }
 std::optional<DType> dtype_named(std::string_view name) { return named<DType>(dtype_names, name); }
 Bytes size_of(DType dtype) {
-  constexpr std::array<int, dtype_count> sizes{4, 2, 8, 4};
+  constexpr std::array<int, dtype_count> sizes{4, 2, 1, 1, 1, 8, 4};
   return Bytes{sizes[static_cast<std::size_t>(dtype)]};
 }
+
+std::string_view product_dtype_names() { return "f32, bf16, f8e4m3fn, f8e5m2 or s8"; }
 
 std::string_view name_of(InSwitch role) {
   constexpr std::array<std::string_view, 4> names{"none", "carrier", "copy", "addend"};

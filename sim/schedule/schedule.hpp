@@ -33,14 +33,29 @@ struct Overloaded : Fs... {
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
-/// c64: two float32, the real part first. s32: whole numbers, such as indices of rows.
-enum class DType { f32, bf16, c64, s32 };
-inline constexpr int dtype_count = 4;
-inline constexpr int product_dtype_count = 2;  // f32, bf16: those that a Matmul takes
-constexpr bool is_real(DType dtype) { return static_cast<int>(dtype) < product_dtype_count; }
-std::string_view name_of(DType dtype);  // "f32", "bf16", "c64", "s32"
+/// Element types, those that a Matmul takes first. f8e4m3fn: 4 bits of exponent, 3 of mantissa, no infinity, up to 448. f8e5m2: up to 57344, with
+/// infinities. s8: whole numbers from -128 to 127. c64: two float32, the real part first. s32: whole numbers, such as indices of rows.
+enum class DType { f32, bf16, f8e4m3fn, f8e5m2, s8, c64, s32 };
+inline constexpr int dtype_count = 7;
+inline constexpr int product_dtype_count = 5;
+constexpr bool is_product_dtype(DType dtype) { return static_cast<int>(dtype) < product_dtype_count; }
+constexpr bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; }  // that arithmetic other than products takes
+std::string_view name_of(DType dtype);  // "f8e4m3fn"
+std::string_view product_dtype_names();  // "f32, bf16, f8e4m3fn, f8e5m2 or s8"
 std::optional<DType> dtype_named(std::string_view name);
 Bytes size_of(DType dtype);
+/// What products of matrices of this type are made in: bf16 of 8-bit floats, s32 of s8, otherwise the same.
+constexpr DType product_result(DType operands) {
+  if (operands == DType::s8) return DType::s32;
+  return operands == DType::f8e4m3fn || operands == DType::f8e5m2 ? DType::bf16 : operands;
+}
+/// Whether a Matmul of these operands may have that result: floats one of at least their width, s8 s32.
+constexpr bool is_product_of(DType operands, DType result) {
+  if (operands == DType::s8) return result == DType::s32;
+  return is_product_dtype(operands) && (result == operands || result == product_result(operands) || result == DType::f32);
+}
+/// Of a float32 product: as many as JAX's HIGHEST takes on a TPU.
+inline constexpr int most_float32_passes = 6;
 
 // ---- Where: affine indices, regions, guards -------------------------------------------------------------------------------------------
 
@@ -114,12 +129,13 @@ bool holds(const Guard& guard, const Coordinates& at);
 
 /// out (+)= left * right, 2mnk flops. `split` groups the dimensions of an operand: the first `split` dimensions form one group, the rest the other,
 /// each flattened row-major. left is rows|contraction, right is contraction|columns, out is rows|columns; a transposed operand has its two groups
-/// swapped.
+/// swapped. left and right have one dtype, which decides the rate; out is as is_product_of() says.
 struct Matmul {
   Region left, right, out;
   int left_split = 1, right_split = 1, out_split = 1;
   bool transpose_left = false, transpose_right = false;
   bool accumulate = false;
+  int float32_passes = 0;  // of f32: how precise, as Chip::float32_passes; 0: as the machine does
   friend bool operator==(const Matmul&, const Matmul&) = default;
 };
 
@@ -151,10 +167,11 @@ struct Optimiser {
 /// The cost of an operation whose arithmetic is not known (LocalKind::opaque), as a trace or a compiler states it.
 struct OpaqueCost {
   Flops matrix{}, vector{};       // by unit, of one device
-  DType dtype = DType::bf16;      // of the matrix flops: f32 or bf16
+  DType dtype = DType::bf16;      // of the operands of the matrix flops
   std::optional<Bytes> bytes{};   // that cross memory; none: every region once
   std::optional<Seconds> time{};  // what it takes, alone on the memory, in place of flops, bytes and software.launch. It draws no more than memory gives in it
   Seconds launch{}, rest{};       // of `time`: its first and last part, in which it draws none of `bytes`
+  int float32_passes = 0;         // of the matrix flops, as Matmul::float32_passes
   int operation = -1;             // its number in Schedule::source, which knows what it computes; -1: nothing does. Not saved
   friend bool operator==(const OpaqueCost&, const OpaqueCost&) = default;
 };

@@ -215,11 +215,31 @@ TEST(FlopsOf, EverythingElseCountsTheElementsOfItsFirstRegion) {
 }
 
 TEST(Names, GoThereAndBack) {
-  for (const DType dtype : {DType::f32, DType::bf16}) EXPECT_EQ(dtype_named(name_of(dtype)), dtype);
+  for (int d = 0; d < dtype_count; ++d) EXPECT_EQ(dtype_named(name_of(static_cast<DType>(d))), static_cast<DType>(d));
+  std::string names;
+  for (int d = 0; d < product_dtype_count; ++d)
+    names += (d == 0 ? "" : d + 1 < product_dtype_count ? ", " : " or ") + std::string{name_of(static_cast<DType>(d))};
+  EXPECT_EQ(product_dtype_names(), names);
   for (int k = 0; k < collective_kind_count; ++k)
     EXPECT_EQ(collective_kind_named(name_of(static_cast<CollectiveKind>(k))), static_cast<CollectiveKind>(k));
   EXPECT_EQ(dtype_named("fp32"), std::nullopt);
   EXPECT_EQ(collective_kind_named("all_gather"), std::nullopt);
+}
+
+TEST(Products, HaveResultsAtLeastAsWideAsTheirOperands) {
+  EXPECT_EQ(product_result(DType::f32), DType::f32);
+  EXPECT_EQ(product_result(DType::bf16), DType::bf16);
+  EXPECT_EQ(product_result(DType::f8e4m3fn), DType::bf16);
+  EXPECT_EQ(product_result(DType::f8e5m2), DType::bf16);
+  EXPECT_EQ(product_result(DType::s8), DType::s32);
+  for (const DType operands : {DType::f32, DType::bf16, DType::f8e4m3fn, DType::f8e5m2}) {
+    EXPECT_TRUE(is_product_of(operands, operands) && is_product_of(operands, DType::f32)) << name_of(operands);
+    EXPECT_FALSE(is_product_of(operands, DType::s32) || is_product_of(operands, DType::c64) || is_product_of(operands, DType::s8)) << name_of(operands);
+  }
+  EXPECT_FALSE(is_product_of(DType::f32, DType::bf16));
+  EXPECT_FALSE(is_product_of(DType::bf16, DType::f8e4m3fn));
+  EXPECT_FALSE(is_product_of(DType::s8, DType::s8)) << "sums of products leave 8 bits";
+  EXPECT_FALSE(is_product_of(DType::c64, DType::c64) || is_product_of(DType::s32, DType::s32));
 }
 
 TEST(Sizes, FollowFromExtentsAndDtype) {

@@ -233,10 +233,15 @@ class ShapeChecker {
       problem("{}: the contraction is {} on the left and {} on the right", task(), left_contraction, right_contraction);
     if (left_rows != out_rows || right_columns != out_columns)
       problem("{}: the product is {}x{}, out is {}x{}", task(), left_rows, right_columns, out_rows, out_columns);
-    if (!is_real(dtype(matmul.left))) problem("{}: a product of {}; expected f32 or bf16", task(), name_of(dtype(matmul.left)));
-    if (dtype(matmul.left) != dtype(matmul.right) || dtype(matmul.left) != dtype(matmul.out))
-      problem("{}: left is {}, right is {}, out is {}", task(), name_of(dtype(matmul.left)), name_of(dtype(matmul.right)),
-              name_of(dtype(matmul.out)));
+    const DType operands = dtype(matmul.left);
+    if (!is_product_dtype(operands)) problem("{}: a product of {}; expected {}", task(), name_of(operands), product_dtype_names());
+    if (operands != dtype(matmul.right) || !is_product_of(operands, dtype(matmul.out)))
+      problem("{}: left is {}, right is {}, out is {}", task(), name_of(operands), name_of(dtype(matmul.right)), name_of(dtype(matmul.out)));
+    check_passes(matmul.float32_passes);
+  }
+
+  void check_passes(int passes) {
+    if (passes < 0 || passes > most_float32_passes) problem("{}: a float32 product of {} passes; expected up to {}", task(), passes, most_float32_passes);
   }
 
   /// Only copies between device and host touch memory of the host.

@@ -178,7 +178,7 @@ TEST(LocalShapes, AnOpaqueOperationTakesAnyOperandsAndNoNegativeCost) {
   w.add("wrong", wrong);
   std::vector<std::string> texts;
   for (const Diagnostic& problem : check_shapes(w.schedule)) texts.push_back(problem.message);
-  EXPECT_THAT(texts, ElementsAre(R"(task 2 "wrong": matrix flops of c64; expected f32 or bf16)", R"(task 2 "wrong": flops -1 and 2; expected none below 0)",
+  EXPECT_THAT(texts, ElementsAre(R"(task 2 "wrong": matrix flops of c64; expected f32, bf16, f8e4m3fn, f8e5m2 or s8)", R"(task 2 "wrong": flops -1 and 2; expected none below 0)",
                                  R"(task 2 "wrong": -3 bytes; expected none below 0)", R"(task 2 "wrong": a time of 1 s with 0.75 s at its beginning and 0.5 s at its end; expected parts of it, none below 0)"));
 }
 

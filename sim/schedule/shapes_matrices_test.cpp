@@ -159,7 +159,7 @@ TEST(MatrixShapes, ProductsAndNormsOfOtherThanRealNumbersSaySo) {
     Writer w{std::vector<MeshAxis>{{"x", 1, false}}};
     const BufferId a = w.scratch("a", {4, 4}, dtype), b = w.scratch("b", {4, 4}, dtype);
     w.add("t", testing::product(a, a, b, 4, 4, 4));
-    EXPECT_EQ(to_text(check_shapes(w.schedule).front()), "task 0 \"t\": a product of " + name + "; expected f32 or bf16");
+    EXPECT_EQ(to_text(check_shapes(w.schedule).front()), "task 0 \"t\": a product of " + name + "; expected f32, bf16, f8e4m3fn, f8e5m2 or s8");
   }
   EXPECT_THAT(said(local_of(LocalKind::scale, 2), {{{4}, s32}, {{4}, s32}}), ::testing::SizeIs(2));
   EXPECT_THAT(said(local_of(LocalKind::scale, 2), {{{4}, c64}, {{4}, c64}}), IsEmpty());

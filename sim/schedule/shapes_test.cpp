@@ -226,6 +226,8 @@ TEST(Shapes, Matmuls) {
        [](Schedule& s) { op<Matmul>(s, matmul_task).left_split = 2; },
        {"task 0 \"matmul\": the contraction is 1 on the left and 6 on the right", "task 0 \"matmul\": the product is 24x8, out is 4x8"}},
       {"dtypes", [](Schedule& s) { buffer(s, W).dtype = DType::bf16; }, {"task 0 \"matmul\": left is f32, right is bf16, out is f32"}},
+      {"result", [](Schedule& s) { buffer(s, X).dtype = buffer(s, W).dtype = DType::s8; }, {"task 0 \"matmul\": left is s8, right is s8, out is f32"}},
+      {"passes", [](Schedule& s) { std::get<Matmul>(s.programs[0].tasks[0].op).float32_passes = 7; }, {"task 0 \"matmul\": a float32 product of 7 passes; expected up to 6"}},
   });
   Schedule split = good();
   op<Matmul>(split, matmul_task).out_split = 3;

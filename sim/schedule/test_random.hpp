@@ -31,7 +31,7 @@ class RandomScheduleWriter {
   Schedule write() {
     for (int b = 0, count = rng_.between(1, 3); b < count; ++b) w_.scratch(std::string(1, static_cast<char>('a' + b)), {6 * options_.scale, 6 * options_.scale});
     if (options_.every_kind) {
-      for (const DType dtype : {DType::f32, DType::c64, DType::c64, DType::s32, DType::bf16})
+      for (const DType dtype : {DType::f32, DType::c64, DType::c64, DType::s32, DType::bf16, DType::f8e4m3fn, DType::f8e5m2, DType::s8})
         w_.scratch("of " + std::string{name_of(dtype)} + std::to_string(w_.now().buffers.size()), {6 * options_.scale, 6 * options_.scale}, dtype);
       w_.scratch("blocks", {4, 3 * options_.scale, 6 * options_.scale});
     }

@@ -37,7 +37,7 @@ OptionGroup mesh_devices_option() {
 
 OptionGroup precision_option() {
   return {{"precision", word("default|high|highest"),
-           "of float32 products: 1, 3 or 6 bf16 passes, as jax.lax.Precision;\nleft out: the machine's chip.float32_passes"}};
+           "of float32 products, as jax.lax.Precision: 1, 3 or 6 bf16 passes; on\nGPUs TF32, highest IEEE float32. Left out: the machine's\nchip.float32_passes, default where it is shipped. Products of a module\nthat say their precision keep it"}};
 }
 
 OptionGroup what_if_options(bool several) {
@@ -116,12 +116,12 @@ OptionGroup compared_problems() {
 }  // namespace
 
 OptionGroup problem_options(bool several) {
-  const OptionGroup gemm{{"gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction), bf16 or f32"}};
+  const OptionGroup gemm{{"gemm", word("m=M,n=N,k=K[,dtype=bf16]"), "Y[m,n] = X.W over k (k is the contraction). dtype: f32, bf16,\nf8e4m3fn or f8e5m2 (Y in bf16), s8 (Y in s32)"}};
   const OptionGroup details{{"root", word("N"), "broadcast, reduce: the root's position along the axes; left out: 0"},
           {"chunks", word("N"), "of broadcast, reduce and algorithms in chunks (hierarchical, tree,\nin-switch); left out: what takes least time by a model of the\npipeline. rotations: at most so many"},
           {"shift", word("N"), "permute: everybody to their position + N"},
           {"pairs", input_file("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment"},
-          {"dtype", word("bf16|f32"), "element type of --collective (also c64, s32) and of --program, where\n--shape X=64x64,c64 names that of one array; of transforms and linear\nsystems f32 if left out"},
+          {"dtype", word("bf16|f32"), "element type of --collective (also f8e4m3fn, f8e5m2, s8, c64, s32) and of --program, where\n--shape X=64x64,c64 names that of one array; of transforms and linear\nsystems f32 if left out"},
           {"pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three"},
           {"wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops"},
           {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks; of lu and solve in\n--program those of a block, which divides the matrix (left out: up to 128)"},

@@ -39,13 +39,16 @@ Json json_of(const CheckedOutput& output) {
   Json extents = Json::array(), values = Json::array();
   for (const std::int64_t extent : output.extents) extents.push_back(extent);
   for (std::size_t i = 0; i < output.values.size(); ++i) {
-    if (output.dtype == DType::s32) values.push_back(static_cast<std::int64_t>(output.values[i]));
-    if (is_real(output.dtype)) values.push_back(json_of(static_cast<float>(output.values[i])));
-    if (output.dtype != DType::c64) continue;
-    Json parts = Json::array();
-    parts.push_back(json_of(static_cast<float>(output.values[i])));
-    parts.push_back(json_of(static_cast<float>(output.values[++i])));
-    values.push_back(std::move(parts));
+    if (output.dtype == DType::c64) {
+      Json parts = Json::array();
+      parts.push_back(json_of(static_cast<float>(output.values[i])));
+      parts.push_back(json_of(static_cast<float>(output.values[++i])));
+      values.push_back(std::move(parts));
+    } else if (output.dtype == DType::s32 || output.dtype == DType::s8) {
+      values.push_back(static_cast<std::int64_t>(output.values[i]));
+    } else {
+      values.push_back(json_of(static_cast<float>(output.values[i])));
+    }
   }
   return Json{{"name", output.name}, {"extents", std::move(extents)}, {"values", std::move(values)}};
 }

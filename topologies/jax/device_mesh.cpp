@@ -282,7 +282,6 @@ constexpr std::array<std::size_t, 4> ring_of_4 = {0, 1, 3, 2};
 constexpr std::array<std::size_t, 8> tray_of_8 = {0, 1, 2, 3, 6, 7, 4, 5};
 constexpr std::array<std::size_t, 8> ring_of_4x2 = {0, 1, 2, 3, 7, 6, 5, 4};
 constexpr std::array<std::size_t, 8> cube_of_v5e = {0, 4, 2, 6, 1, 5, 3, 7};
-constexpr std::array<std::size_t, 8> cube_of_v5p = {0, 1, 3, 2, 6, 7, 5, 4};
 constexpr std::array<std::size_t, 16> ring_of_4x4 = {0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4};
 
 /// The order that a kind of TPU has for these devices and this shape, or none. Errors: as physical_array().
@@ -302,7 +301,8 @@ Expected<std::optional<Order>> kind_order(DeviceKind kind, const std::vector<Jax
   switch (kind) {
     case DeviceKind::cpu:
     case DeviceKind::gpu:
-    case DeviceKind::tpu_v4: break;
+    case DeviceKind::tpu_v4:
+    case DeviceKind::tpu_v5p: break;
     case DeviceKind::tpu_v2:
     case DeviceKind::tpu_v3: return std::optional{count == 8 || shape.back() == 8 ? rearranged(as_listed, tray_of_8) : as_listed};
     case DeviceKind::tpu_v4_lite:
@@ -314,9 +314,6 @@ Expected<std::optional<Order>> kind_order(DeviceKind kind, const std::vector<Jax
       if (count == 8) return std::optional{rearranged(sorted(), is_cube ? cube_of_v5e : ring_of_4x2)};
       if (count == 16 && corner == std::array{3, 3, 0} && *std::max_element(shape.begin(), shape.end()) == 16)
         return std::optional{rearranged(sorted(), ring_of_4x4)};
-      break;
-    case DeviceKind::tpu_v5p:
-      if (count == 8 && is_cube) return std::optional{rearranged(sorted(), cube_of_v5p)};
       break;
     case DeviceKind::tpu_v7:
       if (count % 8 == 0 && count <= 32) {

@@ -92,7 +92,8 @@ struct DeviceMeshOptions {
 ///                  v4 lite         4 devices: 0,1,3,2
 ///                  v5e, v6e sorted 2x2: 0,1,3,2; 8 devices: 0,1,2,3,7,6,5,4, but 2x2x2: 0,4,2,6,1,5,3,7;
 ///                                  4x4 as one axis of 16: 0,1,2,3,7,6,5,9,10,11,15,14,13,12,8,4
-///                  v5p sorted      2x2x2: 0,1,3,2,6,7,5,4
+///                  v5p             none. JAX has one for 2x2x2 of "TPU v5p", as Pathways calls these devices: 0,1,3,2,6,7,5,4. TPU VMs and
+///                                  ahead-of-time topologies (libtpu) call them "TPU v5", which takes the rules below
 ///                  v7              8, 16, 24 or 32 devices, x and y at most 2: 0,1,2,3,6,7,4,5 in every eight
 ///   contiguous   physical axes are permuted by a table: 2x2x1 for (2,2) and 2x2x4 for (4,4): x,y,z; 4x4x4 for (16,4), 4x8x8 for (64,4) and
 ///                (4,64), 8x8x8 for (64,8), 8x16x16 for (256,8) and (8,256): x,z,y. Mesh axes of size 1 do not count

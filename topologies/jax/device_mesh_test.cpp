@@ -249,8 +249,11 @@ TEST(KindOrder, OtherShapesOfThoseKindsAreAssigned) {
     EXPECT_EQ(assigned(DeviceKind::tpu_v4, extents, {product(extents)}).origin, MeshOrigin::whole_axes);
 }
 
-TEST(KindOrder, TpuV5pCubeIsARing) {
-  EXPECT_THAT(ids(DeviceKind::tpu_v5p, {2, 2, 2}, {2, 4}), ElementsAre(0, 1, 3, 2, 6, 7, 5, 4));
+// create_device_mesh of JAX 0.10.2 on get_topology_desc(platform="tpu", topology_name="v5p:2x2x2").devices, whose device_kind is "TPU v5".
+TEST(KindOrder, TpuV5pCubeHasNone) {
+  EXPECT_THAT(ids(DeviceKind::tpu_v5p, {2, 2, 2}, {8}), ElementsAre(0, 4, 2, 6, 1, 5, 3, 7));
+  EXPECT_THAT(ids(DeviceKind::tpu_v5p, {2, 2, 2}, {2, 4}), ElementsAre(0, 2, 1, 3, 4, 6, 5, 7));
+  EXPECT_THAT(ids(DeviceKind::tpu_v5p, {2, 2, 2}, {2, 2, 2}), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   // With two devices per chip it is not the same eight devices.
   const auto cores = *jax_devices({DeviceKind::tpu_v5p, {2, 2, 2}, 2});
   const Expected<DeviceMesh> mesh = assign_device_mesh(DeviceKind::tpu_v5p, cores, {4, 4});

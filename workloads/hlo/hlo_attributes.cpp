@@ -44,6 +44,8 @@ class AttributeText {
         {"fft_length", &A::list<&HloAttributes::fft_length>},
         {"feature_group_count", &A::count<&HloAttributes::feature_group_count>},
         {"batch_group_count", &A::count<&HloAttributes::batch_group_count>},
+        {"operand_precision", &A::precision},
+        {"algorithm", &A::text<&HloAttributes::algorithm>},
         {"custom_call_target", &A::text<&HloAttributes::custom_call_target>},
         {"fft_type", &A::text<&HloAttributes::fft_type>},
         {"kind", &A::text<&HloAttributes::fusion_kind>},
@@ -99,8 +101,7 @@ class AttributeText {
   }
 
   bool keep() {
-    static const std::unordered_set<std::string_view> known{"algorithm",
-                                                            "api_version",
+    static const std::unordered_set<std::string_view> known{"api_version",
                                                             "async_group_id",
                                                             "channel_handle",
                                                             "collapsed_slice_dims",
@@ -134,7 +135,6 @@ class AttributeText {
                                                             "offset_dims",
                                                             "operand_batching_dims",
                                                             "operand_layout_constraints",
-                                                            "operand_precision",
                                                             "origin",
                                                             "outfeed_config",
                                                             "outfeed_shape",
@@ -187,6 +187,27 @@ class AttributeText {
     const std::size_t at = cursor_.at();
     if (!integer(attributes_.*field, "a number of groups")) return false;
     return attributes_.*field >= 1 || fail(at, "a number of groups from 1 on");
+  }
+
+  /// {highest,default}, or more of them.
+  bool precision() {
+    if (!is('{', "\"{\" and the precision of each operand")) return false;
+    do {
+      cursor_.skip_blanks();
+      const std::size_t begin = cursor_.at();
+      cursor_.skip_to(",} \n");
+      const std::string_view name = cursor_.since(begin);
+      HloPrecision found = HloPrecision::standard;
+      if (name == "highest")
+        found = HloPrecision::highest;
+      else if (name == "high")
+        found = HloPrecision::high;
+      else if (name.empty())
+        return fail(begin, "default, high or highest");
+      attributes_.precision = std::max(attributes_.precision, found);
+      cursor_.skip_blanks();
+    } while (cursor_.take(','));
+    return is('}', "\",\" and the next precision, or \"}\"");
   }
 
   template <std::string HloAttributes::*field>

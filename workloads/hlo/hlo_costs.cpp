@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "workloads/hlo/hlo_product_rate.hpp"
 #include "workloads/hlo/hlo_transform.hpp"
 
 namespace podsim {
@@ -158,11 +159,11 @@ HloCosts::Totals HloCosts::work_of(const HloPlace& place, HloTraffic& traffic) c
   std::optional<Bytes> told;
   if (const HloProduct* const product = this->product(place)) {
     const auto& p = *product;
-    const bool wide = instruction.operands[0] != HloInstruction::missing &&
-                      bits_of(computation.instructions[static_cast<std::size_t>(instruction.operands[0])].shape->type) >= 32;
     flops = static_cast<double>(p.flops);
-    if (flops > 0)
-      arithmetic = Flops{flops / matmul_efficiency_of(machine_->chip, p.m, p.n, p.k)} / peak_of(*machine_, wide ? DType::f32 : DType::bf16);
+    if (flops > 0) {
+      const HloProductRate rate = product_rate_of(computation, instruction);
+      arithmetic = Flops{flops / matmul_efficiency_of(machine_->chip, p.m, p.n, p.k)} / peak_of(*machine_, rate.operands, rate.float32_passes);
+    }
   } else if (instruction.opcode == HloOpcode::fft) {
     flops = transform_of(instruction).flops;
     if (!is_unlimited(machine_->chip.vector_peak)) arithmetic = Flops{flops} / machine_->chip.vector_peak;

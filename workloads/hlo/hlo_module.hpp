@@ -42,6 +42,9 @@ struct HloPadding {
   friend bool operator==(const HloPadding&, const HloPadding&) = default;
 };
 
+/// operand_precision={highest,default} of products: as jax.lax.Precision.
+enum class HloPrecision : std::uint8_t { standard, high, highest };
+
 enum class HloDirection : std::uint8_t { none, eq, ne, ge, gt, le, lt };
 
 /// The value of a constant, row-major. `elided`: the text has {...}. `unread`: too long (more than 2^20 numbers) or of a tuple.
@@ -67,6 +70,8 @@ struct HloAttributes {
   std::vector<HloWindowDimension> window{};
   std::optional<HloConvolutionDims> convolution{};  // of dim_labels
   std::int64_t feature_group_count = 1, batch_group_count = 1;
+  HloPrecision precision = HloPrecision::standard;  // of products: the highest of an operand
+  std::string algorithm{};                          // of dot: dot_bf16_bf16_f32_x3
   std::vector<HloSliceExtent> slice{};
   std::vector<std::int64_t> dynamic_slice_sizes{};
   std::vector<HloPadding> padding{};

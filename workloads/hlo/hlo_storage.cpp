@@ -11,6 +11,9 @@ namespace {
 
 std::optional<DType> dtype_of(HloType type) {
   switch (bits_of(type)) {
+    case 8:
+      if (is_float(type)) return type == HloType::f8e5m2 || type == HloType::f8e5m2fnuz ? DType::f8e5m2 : DType::f8e4m3fn;
+      return type == HloType::s8 || type == HloType::u8 ? std::optional{DType::s8} : std::nullopt;
     case 16: return is_float(type) ? std::optional{DType::bf16} : std::nullopt;
     case 32: return is_float(type) ? DType::f32 : DType::s32;
     case 64: return DType::c64;

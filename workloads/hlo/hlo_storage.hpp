@@ -11,7 +11,8 @@
 namespace podsim {
 
 /// A buffer that holds an array. Its extents are the dimensions rounded up to the first tile, so that it has as many bytes as on the device. `lengths`
-/// is the data. f16 is kept as bf16, 32-bit integers as s32, all of 8 bytes as c64; others, as whole bytes, as bf16 in one dimension.
+/// is the data. f16 is kept as bf16, 32-bit integers as s32, 8-bit ones as s8, 8-bit
+/// floats as f8e5m2 or f8e4m3fn, all of 8 bytes as c64; others, as whole bytes, as bf16 in one dimension.
 struct HloArrayForm {
   std::vector<std::int64_t> extents, lengths;
   DType dtype = DType::f32;

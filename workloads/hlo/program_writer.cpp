@@ -475,7 +475,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
       if (leaf.buffer) local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
     local.opaque.matrix = Flops{cost.matrix};
     local.opaque.vector = Flops{cost.vector};
-    local.opaque.dtype = bits_of(cost.type) <= 16 ? DType::bf16 : DType::f32;
+    if (cost.matrix > 0) local.opaque.dtype = cost.rate.operands, local.opaque.float32_passes = cost.rate.float32_passes;
     local.opaque.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
     if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
       local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};

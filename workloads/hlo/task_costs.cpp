@@ -33,9 +33,10 @@ Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
   if (const auto found = inside_.find(computation); found != inside_.end()) return found->second;
   const HloComputation& body = module_.computations[static_cast<std::size_t>(computation)];
   HloTaskCost made;
+  double largest = 0;
   const auto add = [&](const HloTaskCost& part) {
     made.matrix += part.matrix, made.vector += part.vector, made.products += part.products;
-    if (part.products > 0) made.type = part.type;
+    if (part.matrix > largest) largest = part.matrix, made.rate = part.rate;
   };
   for (int i = 0; i < static_cast<int>(body.instructions.size()); ++i) {
     const HloInstruction& instruction = body.instructions[static_cast<std::size_t>(i)];
@@ -62,7 +63,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       if (!product) return product.error();
       cost.matrix = number(product->flops);
       cost.products = 1;
-      cost.type = operand(computation, instruction, 0).shape->type;
+      cost.rate = product_rate_of(computation, instruction);
       return cost;
     }
     case HloOpcode::reduce:
@@ -91,7 +92,10 @@ HloTaskCost HloTaskCosts::custom_call(const HloComputation& computation, const H
   HloTaskCost cost;
   if (known.kind == HloCustomCall::Kind::free) return cost;
   cost.matrix = number(known.flops);
-  if (!call.operands.empty() && operand(computation, call, 0).shape->is_array()) cost.type = operand(computation, call, 0).shape->type;
+  if (!call.operands.empty() && operand(computation, call, 0).shape->is_array()) {
+    const HloType type = operand(computation, call, 0).shape->type;
+    cost.rate = product_rate_of(type, type);
+  }
   cost.opaque = known.kind == HloCustomCall::Kind::opaque;
   cost.bytes = hbm_bytes(*call.shape);
   for (std::size_t i = 0; i < call.operands.size(); ++i) cost.bytes += hbm_bytes(*operand(computation, call, i).shape);

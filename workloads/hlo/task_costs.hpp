@@ -8,13 +8,14 @@
 #include "workloads/hlo/hlo_custom_call.hpp"
 #include "workloads/hlo/hlo_flops.hpp"
 #include "workloads/hlo/hlo_module.hpp"
+#include "workloads/hlo/hlo_product_rate.hpp"
 #include "workloads/hlo/hlo_traffic.hpp"
 
 namespace podsim {
 
 struct HloTaskCost {
   double matrix = 0;              // flops of products
-  HloType type = HloType::bf16;   // of the left operand of its largest product
+  HloProductRate rate{};          // of its largest product
   double vector = 0;              // one for each element of a result of elementwise work, and for each one that is reduced
   double bytes = 0;               // read and written in HBM: values in other memory spaces cost none
   std::int64_t products = 0;      // dots and convolutions in it

@@ -67,7 +67,7 @@ std::optional<Contracted> contracted_of(const HloInstruction& product) {
 }
 
 /// A dot without batch dimensions.
-std::optional<Matmul> matmul_of_dot(const Contracted& dot, Region left, Region right, Region out) {
+std::optional<Matmul> matmul_of_dot(const Contracted& dot, int float32_passes, Region left, Region right, Region out) {
   bool left_first = false, right_first = false;
   const int left_split = split_at(dot.left, left.dims.size(), left_first), right_split = split_at(dot.right, right.dims.size(), right_first);
   if (left_split == 0 || right_split == 0) return std::nullopt;
@@ -75,6 +75,7 @@ std::optional<Matmul> matmul_of_dot(const Contracted& dot, Region left, Region r
   matmul.left_split = left_split, matmul.right_split = right_split;
   matmul.transpose_left = left_first, matmul.transpose_right = !right_first;
   matmul.out_split = static_cast<int>(matmul.left.dims.size() - dot.left.size());
+  matmul.float32_passes = float32_passes;
   return matmul;
 }
 
@@ -90,7 +91,8 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
   const auto product = product_of(module_.module(), body, dot);
   if (!product || product->batch != 1 || !left.buffer || !right.buffer || left.buffer == out.buffer || right.buffer == out.buffer) return std::nullopt;
   const auto dtype = [&](const HloLeaf& leaf) { return builder_.buffer(*leaf.buffer).dtype; };
-  if (!is_real(dtype(out)) || dtype(left) != dtype(out) || dtype(right) != dtype(out)) return std::nullopt;
+  const HloProductRate rate = product_rate_of(body, dot);
+  if (!is_product_of(dtype(left), dtype(out)) || dtype(right) != dtype(left) || rate.operands != dtype(left)) return std::nullopt;
   const auto is_written = [&](const HloInstruction& value) { return module_.form(*value.shape).as_written; };
   const auto operand_of = [&](std::size_t o) -> const HloInstruction& { return body.instructions[static_cast<std::size_t>(dot.operands[o])]; };
   if (!is_written(operand_of(0)) || !is_written(operand_of(1)) || !is_written(dot)) return std::nullopt;
@@ -99,7 +101,7 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
     if (!has_dims(left, operand_of(0)) || !has_dims(right, operand_of(1))) return std::nullopt;
     const auto contracted = contracted_of(dot);
     if (!contracted) return std::nullopt;
-    return matmul_of_dot(*contracted, region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths));
+    return matmul_of_dot(*contracted, rate.float32_passes, region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths));
   }
   // How many first dimensions have `rows` elements and the others `columns`.
   const auto split = [](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns) -> std::optional<int> {
@@ -113,6 +115,7 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
     return std::nullopt;
   };
   Matmul matmul{region_of(*left.buffer, left.lengths), region_of(*right.buffer, right.lengths), region_of(*out.buffer, out.lengths)};
+  matmul.float32_passes = rate.float32_passes;
   const auto as = [&](const std::vector<std::int64_t>& lengths, std::int64_t rows, std::int64_t columns, int& at_dimension, bool& transposed) {
     transposed = false;
     auto found = split(lengths, rows, columns);

@@ -121,7 +121,8 @@ class PlanReader {
         return 1;
       };
       const auto dtype = dtype_named(product.dtype());
-      if (!dtype || !is_real(*dtype)) file_.problem(place.at("dtype"), "expected bf16 or f32, found " + quoted(product.dtype()));
+      if (!dtype || !is_product_dtype(*dtype))
+        file_.problem(place.at("dtype"), fmt::format("expected {}, found {}", product_dtype_names(), quoted(product.dtype())));
       products.push_back({extent("m", product.m()), extent("n", product.n()), extent("k", product.k()), dtype.value_or(DType::bf16)});
     }
     auto of_products = workload_of(products);

@@ -261,12 +261,12 @@ Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, D
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {
   if (const auto dtype = dtype_named(text)) return *dtype;
-  return Diagnostic{where, "expected the dtype bf16, f32, c64 or s32, found " + quoted(text)};
+  return Diagnostic{where, "expected the dtype f32, bf16, f8e4m3fn, f8e5m2, s8, c64 or s32, found " + quoted(text)};
 }
 
 Expected<DType> parse_product_dtype(const std::string& text, const SourceLocation& where) {
-  if (const auto dtype = dtype_named(text); dtype && is_real(*dtype)) return *dtype;
-  return Diagnostic{where, "expected the dtype bf16 or f32, found " + quoted(text)};
+  if (const auto dtype = dtype_named(text); dtype && is_product_dtype(*dtype)) return *dtype;
+  return Diagnostic{where, fmt::format("expected the dtype {}, found {}", product_dtype_names(), quoted(text))};
 }
 
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where) {

@@ -39,9 +39,8 @@ Expected<Faults> read_faults(const Fields& fields, const System& system);
 
 /// "row=32,col=8"
 Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where);
-/// The bf16 passes of a float32 product at this precision, as jax.lax.Precision has them on TPUs: default 1, high 3, highest 6. Errors: another word;
-/// a machine that states the peak of f32, whose products are not made of bf16 passes.
-Expected<int> parse_precision(const std::string& text, const Machine& machine, const SourceLocation& where);
+/// Chip::float32_passes at this precision, as jax.lax.Precision has them on TPUs: default 1, high 3, highest 6. Errors: another word.
+Expected<int> parse_precision(const std::string& text, const SourceLocation& where);
 /// "0,2,4,6": devices below `count`, each once. Errors, of the place in the text: no number, another device, a device again.
 Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t count, const SourceLocation& where);
 /// "0.0-0.1=0.5"

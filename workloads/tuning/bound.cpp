@@ -87,7 +87,6 @@ std::int64_t local_elements(const GemmProblem& problem, Operand operand, int R, 
 
 SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions& options, const Machine& machine, const AxisRings& rings, int R,
                   int C) {
-  const DType dtype = problem.dtype;
   const DataflowTraits& flow = traits_of(problem.dataflow);
   const bool copies = options.slice_copies && S > 1;
   SlicedGemm gemm;
@@ -97,6 +96,7 @@ SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions&
   slice.*flow.moving /= S;
   for (const Move& move : flow.moves) {
     const bool along_rows = move.dim == 0;
+    const DType dtype = dtype_of(problem.dtype, move.operand);
     const std::vector<AxisRings::Ring>& axis = along_rows ? rings.row : rings.col;
     const std::int64_t elements = local_elements(slice, move.operand, R, C);
     // Elements that lie together: in the slice, and where the matrix has it.
@@ -111,8 +111,8 @@ SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions&
   }
   slice.*flow.by_rows /= R;
   slice.*flow.by_columns /= C;
-  gemm.first_matmul = matmul(machine, slice.m, slice.n, slice.k, false, dtype);
-  gemm.matmuls = gemm.first_matmul + static_cast<double>(S - 1) * matmul(machine, slice.m, slice.n, slice.k, !flow.reduces, dtype);
+  gemm.first_matmul = matmul(machine, slice.m, slice.n, slice.k, false, problem.dtype);
+  gemm.matmuls = gemm.first_matmul + static_cast<double>(S - 1) * matmul(machine, slice.m, slice.n, slice.k, !flow.reduces, problem.dtype);
   return gemm;
 }
 
@@ -172,7 +172,6 @@ Seconds core_of_slowest(const std::vector<SlicedGemm>& gemms, double prefetch, d
 
 /// Wang: an exposed gather, then hops and matmuls.
 Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const AxisRings& rings, int R, int C) {
-  const DType dtype = problem.dtype;
   const DataflowTraits& flow = traits_of(problem.dataflow);
   const auto ring_of = [&](const Move& move) -> const std::vector<AxisRings::Ring>& { return move.dim == 0 ? rings.row : rings.col; };
   const auto devices_of = [&](const Move& move) { return move.dim == 0 ? R : C; };
@@ -181,7 +180,7 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
     const std::vector<AxisRings::Ring>& axis = ring_of(move);
     if (axis.empty()) return none;
     const Seconds launch = machine.software.launch[static_cast<std::size_t>(CostKind::permute)];
-    const auto bytes = static_cast<double>(elements_of(move) * size_of(dtype).count());
+    const auto bytes = static_cast<double>(elements_of(move) * size_of(dtype_of(problem.dtype, move.operand)).count());
     if (axis.size() > 1) {  // neighbours are not always next to each other: half a block, at least over one link
       Seconds latency = axis.front().link.latency;
       BytesPerSecond bandwidth;
@@ -198,8 +197,8 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
   local.*flow.by_rows /= R;
   local.*flow.by_columns /= C;
   local.*flow.moving /= P;
-  const Seconds product = matmul(machine, local.m, local.n, local.k, false, dtype);
-  const Seconds exposed = collective_time(machine, CollectiveKind::all_gather, ring_of(gathered), elements_of(gathered), dtype);
+  const Seconds product = matmul(machine, local.m, local.n, local.k, false, problem.dtype);
+  const Seconds exposed = collective_time(machine, CollectiveKind::all_gather, ring_of(gathered), elements_of(gathered), dtype_of(problem.dtype, gathered.operand));
   if (flow.reduces) return exposed + product + static_cast<double>(P - 1) * std::max(product, hop(travels));
   // The first hops run beside the gather.
   return std::max(exposed + static_cast<double>(P) * product, static_cast<double>(P - 1) * hop(travels) + product);

@@ -137,7 +137,7 @@ PossiblePart SystemSearch::possible(WorkloadPart part, Picoseconds bound) const 
 Bytes SystemSearch::working_of(const WorkloadPart& part, const PartCost& cost) const {
   if (request_->pass != Pass::forward) return cost.working;
   // Nothing is kept then: what is read and written is part of the work.
-  return cost.working + Bytes{part.tokens * (part.inputs + part.outputs) / mesh().devices() * size_of(part.dtype).count()};
+  return cost.working + part.tokens * part.inputs / mesh().devices() * size_of(part.dtype) + part.tokens * part.outputs / mesh().devices() * size_of(product_result(part.dtype));
 }
 
 std::pair<SystemSearch::Time, Bytes> SystemSearch::cost_of(const std::vector<PossiblePart>& parts, bool known_only) const {

@@ -209,12 +209,12 @@ class Checker {
     return success();
   }
 
-  /// Integers may level off what is not exact, and the tolerance of bf16 may hide what is lost: numbers in between, in float32.
+  /// Integers may level off what is not exact, and the tolerance of narrow types may hide what is lost: numbers in between, in float32.
   Status prove_on_fractions() {
     if (!claims_something(schedule_) || report_.inexact.empty() || !report_.bit_equal || proof_ != Filling::integers) return success();
-    const auto is_bf16 = [](const Buffer& buffer) { return buffer.dtype == DType::bf16; };
+    const auto rounds = [](const Buffer& buffer) { return is_narrow(buffer.dtype); };
     const bool any = std::any_of(schedule_.programs.begin(), schedule_.programs.end(),
-                                 [&](const Program& program) { return std::any_of(program.buffers.begin(), program.buffers.end(), is_bf16); });
+                                 [&](const Program& program) { return std::any_of(program.buffers.begin(), program.buffers.end(), rounds); });
     std::uint64_t seed = options_.seed;
     return any ? prove(seed, Filling::fractions, "uniform float32 data") : success();
   }

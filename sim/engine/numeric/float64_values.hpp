@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 
 namespace podsim {
@@ -20,16 +20,14 @@ inline Values load(const View& view) {
   return values;
 }
 
-/// Rounds to float32, then to bf16 if the box is of that.
+/// Rounds to float32, then to the type of the box.
 inline void store(const Values& values, const View& view) {
   assert(static_cast<std::int64_t>(values.size()) == elements_of(view.layout));
-  const bool round = view.dtype == DType::bf16;
   const double* value = values.data();
   for_each_run<1>({&view.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
     float* to = view.data + at[0].offset();
     for (std::int64_t i = 0; i < count; ++i, ++value) {
-      const auto single = static_cast<float>(*value);
-      to[i * at[0].stride()] = round ? round_to_bf16(single) : single;
+      to[i * at[0].stride()] = stored_in(view.dtype, static_cast<float>(*value));
     }
   });
 }

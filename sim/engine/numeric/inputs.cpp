@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "sim/base/rng.hpp"
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
 #include "sim/engine/numeric/storage.hpp"
 #include "sim/schedule/submesh.hpp"
@@ -15,6 +15,7 @@ namespace podsim {
 namespace {
 
 constexpr std::int64_t exact_integers = std::int64_t{1} << 24;  // float32 holds all up to here
+constexpr std::int64_t largest_s8 = 127;
 constexpr std::uint64_t position_stream = stream_of("position");
 
 /// Non-zero, of either sign, at most `range`.
@@ -28,7 +29,7 @@ float fraction_of(std::uint64_t hash) { return static_cast<float>(2 * static_cas
 
 /// Of one tensor.
 struct Elements {
-  std::uint64_t seed, stream, range;
+  std::uint64_t seed, stream, range, s8_range;
   Filling filling;
   DType dtype;
   std::int64_t below;  // 0: any numbers
@@ -43,8 +44,7 @@ std::int64_t whole_number_of(const Elements& of, std::int64_t word) {
 }
 float word_holding(const Elements& of, std::int64_t whole_number) {
   if (of.dtype == DType::s32) return std::bit_cast<float>(static_cast<std::int32_t>(whole_number));
-  const auto number = static_cast<float>(whole_number);
-  return carried_in(of.filling, of.dtype) == DType::bf16 ? round_to_bf16(number) : number;
+  return stored_in(carried_in(of.filling, of.dtype), static_cast<float>(whole_number));
 }
 
 /// What a word of a tensor of integers holds.
@@ -71,8 +71,10 @@ void generate(const Elements& of, std::int64_t first, std::int64_t count, Store 
     for (std::int64_t i = 0; i < count; ++i) store(i, (first + i) % words == 0 ? static_cast<float>((first + i) / words) : 0.0F);
   else if (of.filling == Filling::ones)
     for (std::int64_t i = 0; i < count; ++i) store(i, (first + i) % words == 0 ? 1.0F : 0.0F);
-  else if (carried_in(of.filling, of.dtype) == DType::bf16)
-    each([](std::uint64_t hash) { return round_to_bf16(fraction_of(hash)); });
+  else if (of.dtype == DType::s8)
+    each([range = of.s8_range](std::uint64_t hash) { return integer_of(hash, range); });
+  else if (const DType carried = carried_in(of.filling, of.dtype); is_narrow(carried))
+    each([carried](std::uint64_t hash) { return stored_in(carried, fraction_of(hash)); });
   else
     each(fraction_of);
 }
@@ -165,14 +167,21 @@ ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device)
   return {box_of(buffer.extents, std::span{zero}.first(rank), std::span{in_tensor.length}.first(rank)), in_tensor};
 }
 
+namespace {
+
+/// Of the sum that a collective makes; 1 if it makes none.
+std::int64_t terms_of(const Computes& computes) {
+  std::int64_t terms = 1;
+  if (const auto* collective = std::get_if<Collective>(&computes); collective != nullptr && adds_up(collective->kind))
+    for (const AxisView& axis : collective->axes) terms = saturating_multiply(terms, axis.size);
+  return terms;
+}
+
+}  // namespace
+
 std::int64_t integer_range(const Computes& computes, const Mesh& mesh) {
   if (const auto* reference = std::get_if<ReferenceProgram>(&computes)) return exact_range(*reference, mesh).range;
-  if (const auto* collective = std::get_if<Collective>(&computes)) {
-    std::int64_t terms = 1;
-    if (adds_up(collective->kind))
-      for (const AxisView& axis : collective->axes) terms = saturating_multiply(terms, axis.size);
-    return std::max<std::int64_t>(1, exact_integers / terms);
-  }
+  if (std::holds_alternative<Collective>(computes)) return std::max<std::int64_t>(1, exact_integers / terms_of(computes));
   const auto* products = std::get_if<Products>(&computes);
   if (products == nullptr || products->empty()) return 8;
   std::int64_t longest = 1;
@@ -185,6 +194,7 @@ InputMaker::InputMaker(const Schedule& lowered, std::uint64_t seed, Filling fill
       seed_{seed},
       filling_{filling},
       range_{static_cast<std::uint64_t>(integer_range(lowered.computes, lowered.mesh))},
+      s8_range_{static_cast<std::uint64_t>(std::max<std::int64_t>(1, largest_s8 / terms_of(lowered.computes)))},
       stop_{stop},
       given_{given} {
   if (const auto* program = std::get_if<ReferenceProgram>(&lowered.computes))
@@ -218,7 +228,7 @@ void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) c
   }
   if (!buffer.unpadded.empty()) return fill_data(buffer, data, stream_on(device, buffer), out);
   const Layout layout = in_words(data.in_tensor, buffer.dtype);
-  const Elements of{seed_, stream_on(device, buffer), range_, filling_, buffer.dtype, below(buffer)};
+  const Elements of{seed_, stream_on(device, buffer), range_, s8_range_, filling_, buffer.dtype, below(buffer)};
   constexpr std::int64_t piece = 1 << 16;
   for_each_run<1>({&layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
     const std::int64_t step = at[0].stride();
@@ -237,19 +247,19 @@ void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) c
 
 void InputMaker::cut_shard(const Buffer& buffer, const ShardData& data, const std::vector<float>& tensor, float* out) const {
   std::fill_n(out, words_in(buffer), 0.0F);
-  const bool rounds = carried_in(filling_, buffer.dtype) == DType::bf16;
+  const DType carried = carried_in(filling_, buffer.dtype);
   const Layout in_tensor = in_words(data.in_tensor, buffer.dtype), in_buffer = in_words(data.in_buffer, buffer.dtype);
   for_each_run<2>({&in_tensor, &in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
     for (std::int64_t i = 0; i < count && !stop_.requested(); ++i) {
       const float value = tensor[static_cast<std::size_t>(at[0].offset() + i * at[0].stride())];
-      out[at[1].offset() + i * at[1].stride()] = rounds ? round_to_bf16(value) : value;
+      out[at[1].offset() + i * at[1].stride()] = stored_in(carried, value);
     }
   });
 }
 
 void InputMaker::fill_data(const Buffer& buffer, const ShardData& data, std::uint64_t stream, float* out) const {
   std::fill_n(out, words_in(buffer), 0.0F);
-  const Elements of{seed_, stream, range_, filling_, buffer.dtype, below(buffer)};
+  const Elements of{seed_, stream, range_, s8_range_, filling_, buffer.dtype, below(buffer)};
   const Layout in_tensor = in_words(data.in_tensor, buffer.dtype), in_buffer = in_words(data.in_buffer, buffer.dtype);
   for_each_run<2>({&in_tensor, &in_buffer}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
     for (std::int64_t i = 0; i < count && !stop_.requested(); ++i)
@@ -264,7 +274,7 @@ void InputMaker::prepare_buffer(const Buffer& buffer, DeviceId device, float* ou
 
 std::vector<double> InputMaker::global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const {
   assert(apart_ == nullptr);
-  const Elements of{seed_, stream_of(buffer.tensor), range_, filling_, buffer.dtype, below(buffer)};
+  const Elements of{seed_, stream_of(buffer.tensor), range_, s8_range_, filling_, buffer.dtype, below(buffer)};
   const std::int64_t words = words_of(buffer.dtype), elements = words * data_elements(buffer);
   std::vector<double> values(static_cast<std::size_t>(elements));
   constexpr std::int64_t piece = 1 << 16;

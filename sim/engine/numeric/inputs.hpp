@@ -67,7 +67,7 @@ class InputMaker {
   const Mesh& mesh_;
   std::uint64_t seed_;
   Filling filling_;
-  std::uint64_t range_;
+  std::uint64_t range_, s8_range_;  // s8_range_: of s8 data that a sum over devices seldom wraps
   const Collective* apart_ = nullptr;   // the collective along whose axes replicated inputs are made different
   const std::string* tensor_ = nullptr;  // the tensor of that input
   std::map<std::string, std::int64_t> below_;  // of tensors of whole numbers below a bound: ReferenceNode::below

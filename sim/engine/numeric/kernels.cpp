@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/math_libraries.hpp"
 #include "sim/engine/numeric/matrix_view.hpp"
 
@@ -30,9 +30,8 @@ inline void in_blocks(std::int64_t count, F f) {
 /// out[i] = stored(value(i)) over a run; a block is computed before it is written, so `out` may be an operand.
 template <class Value>
 void store_run(float* out, std::int64_t stride, std::int64_t count, DType dtype, Value value) {
-  const bool round = dtype == DType::bf16;
   if (stride != 1) {
-    for (std::int64_t i = 0; i < count; ++i) out[i * stride] = round ? round_to_bf16(value(i)) : value(i);
+    for (std::int64_t i = 0; i < count; ++i) out[i * stride] = stored_in(dtype, value(i));
     return;
   }
   const auto blocks = [&](auto stored) {
@@ -42,8 +41,10 @@ void store_run(float* out, std::int64_t stride, std::int64_t count, DType dtype,
       for (std::int64_t j = 0; j < size; ++j) out[i + j] = block[static_cast<std::size_t>(j)];
     });
   };
-  if (round) {
+  if (dtype == DType::bf16) {
     blocks([](float x) { return round_to_bf16(x); });
+  } else if (is_narrow(dtype)) {
+    blocks([dtype](float x) { return stored_in(dtype, x); });
   } else {
     blocks([](float x) { return x; });
   }
@@ -81,7 +82,7 @@ void elementwise(const View& a, const View& b, const View& out, Value value) {
 }  // namespace
 
 void copy(const View& in, const View& out) {
-  const bool rounds = out.dtype == DType::bf16 && in.dtype != DType::bf16;
+  const bool rounds = is_narrow(out.dtype) && in.dtype != out.dtype;
   if (!rounds && in.data == out.data && in.layout == out.layout) return;
   for_each_run<2>({&in.layout, &out.layout}, [&](std::int64_t count, const std::array<RunCursor, 2>& at) {
     const float* from = in.data + at[0].offset();
@@ -91,7 +92,7 @@ void copy(const View& in, const View& out) {
       prefetch(from + at[0].ahead(), count);
       std::memmove(to, from, static_cast<std::size_t>(count) * sizeof(float));
     } else {
-      store_run(to, at[1].stride(), count, rounds ? DType::bf16 : DType::f32, [=](std::int64_t i) { return from[i * step]; });
+      store_run(to, at[1].stride(), count, rounds ? out.dtype : DType::f32, [=](std::int64_t i) { return from[i * step]; });
     }
   });
 }
@@ -181,7 +182,31 @@ View packed(const View& in, std::vector<float>& room) {
   return result;
 }
 
+namespace {
+
+/// A product of whole numbers in s32, which wraps. Float64 holds the sum of 2^37 products of s8 exactly.
+void multiply_integers(const Matmul& matmul, const View& left, const View& right, const View& out, PackedOperands& workspace) {
+  const auto numbers = [](const View& view, std::vector<float>& room) {
+    const View dense = packed(view, room);
+    return std::vector<double>(dense.data, dense.data + elements_of(view.layout));
+  };
+  const MatmulExtents e = extents_of(matmul);
+  const Product product{{}, {}, {}, e.m, e.n, e.k, matmul.transpose_left, matmul.transpose_right};
+  const std::vector<double> a = numbers(left, workspace.left), b = numbers(right, workspace.right);
+  std::vector<double> y(static_cast<std::size_t>(e.m * e.n));
+  const std::int64_t most_rows = rows_per_call(e.n, e.k);
+  for (std::int64_t first = 0; first < e.m && !workspace.stop.requested(); first += most_rows)
+    multiply_rows(product, a.data(), b.data(), y.data() + first * e.n, first, std::min(e.m, first + most_rows));
+  const View sums = room_for(e.m * e.n, workspace.out);
+  for (std::size_t i = 0; i < y.size(); ++i) sums.data[i] = word_of(std::isfinite(y[i]) ? static_cast<std::uint32_t>(static_cast<std::int64_t>(y[i])) : 0);
+  const View whole{sums.data, contiguous(e.m * e.n), DType::s32};
+  matmul.accumulate ? add(out, whole, out) : copy(whole, out);
+}
+
+}  // namespace
+
 void multiply(const Matmul& matmul, const View& left, const View& right, const View& out, bool apart, PackedOperands& workspace) {
+  if (out.dtype == DType::s32) return multiply_integers(matmul, left, right, out, workspace);
   const auto operand = [](const View& view, int split, std::vector<float>& room) {
     const std::optional<Matrix> in_place = as_matrix(view, split);
     return in_place ? *in_place : packed_matrix(view, split, packed(view, room).data);
@@ -208,7 +233,7 @@ void multiply(const Matmul& matmul, const View& left, const View& right, const V
 
   if (!in_place) {
     copy({y.data, contiguous(elements_of(out.layout)), DType::f32}, out);
-  } else if (out.dtype == DType::bf16) {
+  } else if (is_narrow(out.dtype)) {
     const View products{out.data, out.layout, DType::f32};
     copy(products, out);
   }

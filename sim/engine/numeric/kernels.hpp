@@ -23,7 +23,7 @@ struct PackedOperands {
 };
 
 // Elements correspond in row-major order, whatever the shapes. `out` is either exactly an operand or overlaps none. Sums and differences of s32 wrap.
-void copy(const View& in, const View& out);  // rounds if `out` is bf16 and `in` is not
+void copy(const View& in, const View& out);  // rounds if `out` is narrow and `in` has another type
 void add(const View& a, const View& b, const View& out);
 void subtract(const View& a, const View& b, const View& out);
 void multiply(const View& a, const View& b, const View& out);

@@ -11,23 +11,24 @@
 
 #include "sim/base/cancellation.hpp"
 #include "sim/base/expected.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace podsim {
 
 /// How inputs are filled, by counter hash of (seed, tensor, global index), and how buffers are rounded.
 enum class Filling {
-  integers,   // for proofs: non-zero integers of at most integer_range(), in float32 if a buffer is bf16; nothing rounds, so results are exact
+  integers,   // for proofs: non-zero integers of at most integer_range(), in float32 if a buffer is narrower; nothing rounds, so results are exact
   uniform,    // uniform in (-1, 1), in the buffer's dtype; every store rounds to it
-  fractions,  // uniform in (-1, 1), in float32 if a buffer is bf16
+  fractions,  // uniform in (-1, 1), in float32 if a buffer is narrower
   arange,     // 0, 1, 2, ..: the row-major position in the tensor, in float32
   ones,       // 1 everywhere, in float32
-              // Both parts of complex numbers, but in the last two, where they are real. s32 buffers hold integers whatever the filling, and
-              // inputs with ReferenceNode::below whole numbers below that.
+              // Both parts of complex numbers, but in the last two, where they are real. s32 and s8 buffers hold integers whatever the filling,
+              // and inputs with ReferenceNode::below whole numbers below that.
 };
 
 /// The dtype to which stores into a buffer of `dtype` round.
-constexpr DType carried_in(Filling filling, DType dtype) { return dtype == DType::bf16 && filling != Filling::uniform ? DType::f32 : dtype; }
+constexpr DType carried_in(Filling filling, DType dtype) { return is_narrow(dtype) && filling != Filling::uniform ? DType::f32 : dtype; }
 
 /// The order in which tasks run: program order, or random choices among the ready tasks, from a seed. Random orders respect only the waits of the
 /// activity graph: the program order of a device's core is not part of happens-before.
@@ -44,7 +45,7 @@ struct NumericOptions {
   Cancellation stop{};                     // requested: the error is cancelled_work()
 };
 
-/// Buffer contents, row-major words (storage.hpp): values[device][buffer]. With uniform data, bf16 buffers hold values rounded to bf16. Scratch buffers are
+/// Buffer contents, row-major words (storage.hpp): values[device][buffer]. With uniform data, narrow buffers hold values rounded to their type. Scratch buffers are
 /// empty; a device that runs no program has no buffers.
 struct Tensors {
   std::vector<std::vector<std::vector<float>>> values;
@@ -60,15 +61,15 @@ class NumericEngine {
 };
 
 /// Products are single-precision OpenBLAS calls with one thread each; devices run in parallel. (The first run sets OpenBLAS to one thread for the
-/// whole process: it has no other setting.) With uniform data, every bf16 store rounds to nearest even, also at the target of a transfer. Inside one
-/// Matmul arithmetic is float32; inside a norm, an activation or attention it is float64. Outputs and scratch start as NaN, so unwritten elements
+/// whole process: it has no other setting.) With uniform data, every narrow store rounds to nearest even (s8 wraps), also at the target of a transfer.
+/// Inside one Matmul arithmetic is float32, of integers that of s32; inside a norm, an activation or attention it is float64. Outputs and scratch start as NaN, so unwritten elements
 /// stay visible.
 std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options);
 
 /// The difference between the outputs of an engine and the reference result of the schedule's `computes` on the same inputs.
 ///
 /// Tolerances are relative to the largest |element| of an output. Of products and collectives: 1e-5 for float32, 2^-8 (1 + stores of one partial sum)
-/// if the schedule has bf16 buffers (stores_of_partial_sums()). Of a graph of operations at least that; and 8 times what roundings do to the
+/// if the schedule has bf16 buffers (stores_of_partial_sums()), 2^-4 and 2^-3 in its place where it stores results in f8e4m3fn and f8e5m2. Integers are exact. Of a graph of operations at least that; and 8 times what roundings do to the
 /// reference: it is evaluated again, a few times, with every result that is not just moved off by one part in 2^24 (float32) or in 2^9 (bf16; as many
 /// of these as the stores of one partial sum are per node of the longest path), up or down at random, and with each term of a K-term sum off by
 /// sqrt(K) times that. So a tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.

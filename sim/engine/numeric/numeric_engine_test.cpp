@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "sim/base/rng.hpp"
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/executor.hpp"
 #include "sim/engine/numeric/hand_built_test.hpp"
 

@@ -13,6 +13,7 @@
 #include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/engine/numeric/reference_contents.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/storage.hpp"
 #include "sim/schedule/submesh.hpp"
 #include "sim/schedule/validate.hpp"
@@ -21,11 +22,23 @@ namespace podsim {
 
 namespace {
 
-bool uses_bf16(const Schedule& schedule) {
-  for (const Program& program : schedule.programs)
+/// The least significant digits that a store of a result keeps; those of bf16 if any buffer is of that.
+int digits_kept(const Schedule& schedule) {
+  int digits = digits_of(DType::f32);
+  for (const Program& program : schedule.programs) {
+    const auto stores = [&](const Region& region) { digits = std::min(digits, digits_of(program.buffers[region.buffer.index()].dtype)); };
     for (const Buffer& buffer : program.buffers)
-      if (buffer.dtype == DType::bf16) return true;
-  return false;
+      if (buffer.dtype == DType::bf16) digits = std::min(digits, digits_of(DType::bf16));
+    for (const Task& task : program.tasks) {
+      if (const auto* matmul = std::get_if<Matmul>(&task.op)) stores(matmul->out);
+      if (const auto* shift = std::get_if<Shift>(&task.op); shift != nullptr && shift->combine == Combine::add) stores(shift->target);
+      if (const auto* recv = std::get_if<Recv>(&task.op); recv != nullptr && recv->combine == Combine::add) stores(recv->target);
+      const auto* local = std::get_if<Local>(&task.op);
+      if (local != nullptr && traits_of(local->kind).role == LocalRole::compute)
+        for (const Region& written : local->writes) stores(written);
+    }
+  }
+  return digits;
 }
 
 /// All devices of a program, in order.
@@ -104,13 +117,13 @@ class Reference::Builder {
     }
     if (std::holds_alternative<SourceResults>(schedule_.computes)) contents_.exact.assign(contents_.arrays.size(), source_is_exact_ && options_.filling != Filling::uniform);
     for (const Contents::Part& part : contents_.parts)
-      if (part.dtype == DType::s32) contents_.exact[part.array] = true;
+      if (part.dtype == DType::s32 || part.dtype == DType::s8) contents_.exact[part.array] = true;
   }
 
   /// The relative size of one rounding, and how often a partial sum is rounded.
   struct Roundings {
     double unit = 0x1p-24;
-    int stores = 0;  // of a bf16 partial sum
+    int stores = 0;  // of a partial sum narrower than float32
   };
 
   /// See Comparison.
@@ -121,8 +134,9 @@ class Reference::Builder {
     bool all_exact = true;  // or judged
     for (std::size_t a = 0; a < contents_.exact.size(); ++a) all_exact = all_exact && (contents_.exact[a] || contents_.is_judged[a]);
     Roundings roundings;
-    if (options_.filling == Filling::uniform && uses_bf16(schedule_)) roundings = {0x1p-9, stores_of_partial_sums(schedule_, options_.stop)};
-    const double least = roundings.stores > 0 ? std::ldexp(1.0 + roundings.stores, -8) : 1e-5;
+    const int digits = options_.filling == Filling::uniform ? digits_kept(schedule_) : digits_of(DType::f32);
+    if (digits < digits_of(DType::f32)) roundings = {std::ldexp(1.0, -digits - 1), stores_of_partial_sums(schedule_, options_.stop)};
+    const double least = roundings.stores > 0 ? std::ldexp(1.0 + roundings.stores, -digits) : 1e-5;
     contents_.tolerance.assign(contents_.arrays.size(), least);
     for (std::size_t a = 0; a < contents_.exact.size(); ++a)
       if (contents_.exact[a]) contents_.tolerance[a] = 0;

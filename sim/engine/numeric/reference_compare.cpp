@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/reference_contents.hpp"
 #include "sim/engine/numeric/storage.hpp"
 
@@ -120,7 +120,7 @@ class Reference::Comparer {
         if (!output.first) output.first = Comparison::Element{part.device, part.buffer, index, found, expected};
         const auto rounded = static_cast<float>(expected);
         const bool same_bits = part.dtype == DType::s32 ? found == expected
-                                                        : found == static_cast<double>(part.dtype == DType::bf16 ? round_to_bf16(rounded) : rounded);
+                                                        : found == static_cast<double>(stored_in(part.dtype, rounded));
         result_.bit_equal &= same_bits;
         result_.agrees &= same_bits || !exact;
         if (std::isnan(expected) ? std::isnan(found) : found == expected) continue;

@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/factorisation_kernels.hpp"
 #include "sim/engine/numeric/row_kernels.hpp"
 #include "sim/engine/numeric/training_kernels.hpp"
@@ -83,9 +83,8 @@ Status opaque(const Operands& o) {
     const double* value = writes[next++].data();
     for_each_run<1>({&view.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
       for (std::int64_t k = 0; k < count; ++k, ++value)
-        view.data[at[0].offset() + k * at[0].stride()] = view.dtype == DType::s32    ? std::bit_cast<float>(static_cast<std::int32_t>(*value))
-                                                         : view.dtype == DType::bf16 ? round_to_bf16(static_cast<float>(*value))
-                                                                                     : static_cast<float>(*value);
+        view.data[at[0].offset() + k * at[0].stride()] = view.dtype == DType::s32 ? std::bit_cast<float>(static_cast<std::int32_t>(*value))
+                                                                                  : stored_in(view.dtype, static_cast<float>(*value));
     });
   }
   return success();

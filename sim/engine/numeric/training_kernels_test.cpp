@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/test_boxes.hpp"
 
 namespace podsim {

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "sim/base/rng.hpp"
-#include "sim/engine/numeric/bf16.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/engine/numeric/hand_built_test.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
