@@ -258,7 +258,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
      .shapes = shapes::pack_blocks, .dtypes = dtypes::any},
     {.kind = LocalKind::unpack_blocks, .name = "unpack-blocks", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::unpack_blocks, .dtypes = dtypes::any},
-    {.kind = LocalKind::convert, .name = "convert", .reads = 1, .writes = 1, .category = "copy", .shapes = shapes::convert},
+    {.kind = LocalKind::convert, .name = "convert", .reads = 1, .writes = 1, .category = "copy", .shapes = shapes::convert, .dtypes = dtypes::floats},
     {.kind = LocalKind::mean_square, .name = "mean-square", .reads = 2, .writes = 1, .category = "loss", .flops = per_element<3>,
      .shapes = shapes::mean_square, .factor = true},
     {.kind = LocalKind::mean_square_grad, .name = "mean-square-grad", .reads = 2, .writes = 1, .category = "loss", .flops = per_element<2>,

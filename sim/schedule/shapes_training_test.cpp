@@ -64,7 +64,7 @@ TEST(TrainingShapes, AConversionKeepsTheCount) {
   EXPECT_THAT(said_of_training(local_of_kind(LocalKind::convert), {{{4, 6}}, {{5}, bits16}}),
               ElementsAre("the read region has 24 elements, the written region has 5"));
   EXPECT_THAT(said_of_training(local_of_kind(LocalKind::convert), {{{4}, whole}, {{4}}}),
-              ElementsAre("an operand of convert is s32; expected f32 or bf16"));
+              ElementsAre("an operand of convert is s32; expected f32 or bf16 or f8e4m3fn or f8e5m2"));
 }
 
 TEST(TrainingShapes, ALossIsOneElementOfAMean) {

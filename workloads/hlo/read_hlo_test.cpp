@@ -79,6 +79,15 @@ TEST(ReadHlo, AttributesAreTyped) {
   EXPECT_EQ(instruction_named(module, "pad").attributes->padding, (std::vector<HloPadding>{{1, 2, 0}, {-1, 8, 0}}));
   EXPECT_EQ(instruction_named(module, "c").attributes->direction, HloDirection::ge);
   EXPECT_EQ(instruction_named(module, "f").attributes->fft_type, "RFFT");
+  const HloModule products = module_of(
+      entry_with("  %p = f32[8,8] parameter(0)\n"
+                 "  %h = f32[8,8] dot(%p, %p), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={default,highest}\n"
+                 "  %a = f32[8,8] dot(%p, %p), lhs_contracting_dims={1}, rhs_contracting_dims={0}, algorithm=dot_bf16_bf16_f32_x3\n"
+                 "  ROOT %c = f32[8,8] convolution(%p, %p), dim_labels=bf_io->bf, operand_precision={high, packed_nibble}"));
+  EXPECT_EQ(instruction_named(products, "h").attributes->precision, HloPrecision::highest);
+  EXPECT_EQ(instruction_named(products, "a").attributes->precision, HloPrecision::standard);
+  EXPECT_EQ(instruction_named(products, "a").attributes->algorithm, "dot_bf16_bf16_f32_x3");
+  EXPECT_EQ(instruction_named(products, "c").attributes->precision, HloPrecision::high) << "a word that is not known is no reason to refuse a module";
   const HloAttributes& gather = *instruction_named(module, "g").attributes;
   EXPECT_EQ(gather.channel_id, 7);
   EXPECT_EQ(group_mode_of(gather), HloGroupMode::flattened);
@@ -209,6 +218,8 @@ TEST(ReadHlo, ErrorsSayWhereAndWhat) {
             "m:5:3: expected an index below the 2 elements of the tuple, got 2");
   EXPECT_EQ(error_of(entry_with("  %p = (f32[8], s32[]) parameter(0)\n  %g = s32[] get-tuple-element(%p), index=0")),
             "m:5:3: expected the shape of element 0, f32[8], got s32[]");
+  EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0), operand_precision={high,}")), "m:4:54: expected default, high or highest, got \"}\"");
+  EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0), operand_precision=high")), "m:4:47: expected \"{\" and the precision of each operand, got \"high\"");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0), window={size=2 shape=3}")),
             "m:4:44: expected size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal, got \"shape=3}\"");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0)") + "ENTRY x { ROOT y = f32[] parameter(0) }"),

@@ -23,7 +23,7 @@ CheckReport checked(const Schedule& schedule, const CheckOptions& options = {}) 
 }
 
 TEST(Check, PassesRightSchedules) {
-  for (const DType dtype : {DType::f32, DType::bf16})
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f8e4m3fn, DType::f8e5m2, DType::s8})
     for (const Schedule& schedule : {ring_all_gather(4, 3, dtype), ring_reduce_scatter(4, 3, dtype), sliced_product(3, {6, 12, 72}, 3, 4, dtype)}) {
       const CheckReport report = checked(schedule);
       EXPECT_TRUE(report.ok) << schedule.name << "\n" << to_text(report.problems);

@@ -97,7 +97,7 @@ inline Schedule sliced_product(int P, GemmExtents of, int S, std::int64_t B, DTy
   const std::int64_t m = of.m / P, n = of.n / P, J = of.k / P / (S * B);
   Program program{every_device(schedule.mesh),
                   {input("X", {m, J, S, B}, {{row}, {col}, {}, {}}, dtype), input("W", {J, S, B, n}, {{row}, {}, {}, {col}}, dtype),
-                   output("Y", {m, n}, {{row}, {col}}, dtype), scratch("GX0", {m, P, J, B}, dtype), scratch("GX1", {m, P, J, B}, dtype),
+                   output("Y", {m, n}, {{row}, {col}}, product_result(dtype)), scratch("GX0", {m, P, J, B}, dtype), scratch("GX1", {m, P, J, B}, dtype),
                    scratch("GW0", {P, J, B, n}, dtype), scratch("GW1", {P, J, B, n}, dtype)},
                   {}};
   std::vector<int> products;

@@ -2,7 +2,9 @@
 
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "sim/engine/numeric/rounding.hpp"
@@ -198,7 +200,8 @@ void multiply_integers(const Matmul& matmul, const View& left, const View& right
   for (std::int64_t first = 0; first < e.m && !workspace.stop.requested(); first += most_rows)
     multiply_rows(product, a.data(), b.data(), y.data() + first * e.n, first, std::min(e.m, first + most_rows));
   const View sums = room_for(e.m * e.n, workspace.out);
-  for (std::size_t i = 0; i < y.size(); ++i) sums.data[i] = word_of(std::isfinite(y[i]) ? static_cast<std::uint32_t>(static_cast<std::int64_t>(y[i])) : 0);
+  for (std::size_t i = 0; i < y.size(); ++i)  // what is no number stays visible
+    sums.data[i] = std::isfinite(y[i]) ? word_of(static_cast<std::uint32_t>(static_cast<std::int64_t>(y[i]))) : std::numeric_limits<float>::quiet_NaN();
   const View whole{sums.data, contiguous(e.m * e.n), DType::s32};
   matmul.accumulate ? add(out, whole, out) : copy(whole, out);
 }

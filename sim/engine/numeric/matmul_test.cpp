@@ -2,12 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <tuple>
 
 #include "sim/base/rng.hpp"
 #include "sim/engine/numeric/hand_built_test.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
+#include "sim/engine/numeric/storage.hpp"
 
 namespace podsim {
 namespace {
@@ -79,9 +83,10 @@ TEST(Matmul, AgreesWithPlainLoopsForAllGroupingsAndTransposes) {
 
     Schedule schedule{"product", Mesh{}, {}, {}};
     const auto unsharded = [](const Operand& operand) { return std::vector<std::vector<AxisView>>(operand.extents.size()); };
+    const DType dtype = seed % 3 == 0 ? DType::s8 : DType::f32, result = product_result(dtype);
     Program program{every_device(schedule.mesh),
-                    {input("X", left.extents, unsharded(left)), input("W", right.extents, unsharded(right)), output("Y", out.extents, unsharded(out)),
-                     input("Y0", out.extents, unsharded(out))},
+                    {input("X", left.extents, unsharded(left), dtype), input("W", right.extents, unsharded(right), dtype),
+                     output("Y", out.extents, unsharded(out), result), input("Y0", out.extents, unsharded(out), result)},
                     {}};
     std::vector<int> after;
     if (matmul.accumulate) after.push_back(add(program, "before", copy(region_of(3, out), matmul.out)));
@@ -91,20 +96,41 @@ TEST(Matmul, AgreesWithPlainLoopsForAllGroupingsAndTransposes) {
     ASSERT_TRUE(tensors) << to_text(tensors.error());
 
     const auto& buffers = tensors->values[0];
+    constexpr auto unwritten = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::quiet_NaN());
     const std::vector<std::size_t> a = positions(left), b = positions(right), y = positions(out);
     std::vector<bool> written(buffers[2].size(), false);
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         const std::size_t at = y[static_cast<std::size_t>(i * n + j)];
-        float sum = matmul.accumulate ? buffers[3][at] : 0;
+        double sum = matmul.accumulate ? number_in(buffers[3][at], result) : 0;  // of integers: exact
         for (std::int64_t l = 0; l < k; ++l)
-          sum += buffers[0][a[static_cast<std::size_t>(matmul.transpose_left ? l * m + i : i * k + l)]] *
-                 buffers[1][b[static_cast<std::size_t>(matmul.transpose_right ? j * k + l : l * n + j)]];
-        ASSERT_EQ(buffers[2][at], sum) << i << "," << j;
+          sum += static_cast<double>(buffers[0][a[static_cast<std::size_t>(matmul.transpose_left ? l * m + i : i * k + l)]]) *
+                 static_cast<double>(buffers[1][b[static_cast<std::size_t>(matmul.transpose_right ? j * k + l : l * n + j)]]);
+        ASSERT_EQ(number_in(buffers[2][at], result), sum) << i << "," << j;
         written[at] = true;
       }
-    for (std::size_t at = 0; at < written.size(); ++at) ASSERT_EQ(written[at], !std::isnan(buffers[2][at])) << "outside of the box";
+    for (std::size_t at = 0; at < written.size(); ++at) ASSERT_EQ(written[at], std::bit_cast<std::uint32_t>(buffers[2][at]) != unwritten) << "outside of the box";
   }
+}
+
+TEST(Matmul, ProductsOfIntegersAreExactInS32) {
+  constexpr std::int64_t k = 4096;
+  Schedule schedule{"integers", Mesh{}, {}, Products{{"Y", "X", "W", 3, 5, k, false, false}}};
+  Program program{every_device(schedule.mesh), {input("X", {3, k}, {{}, {}}, DType::s8), input("W", {k, 5}, {{}, {}}, DType::s8), output("Y", {3, 5}, {{}, {}}, DType::s32)}, {}};
+  add(program, "product", Matmul{whole(program, 0), whole(program, 1), whole(program, 2)});
+  schedule.programs.push_back(program);
+  const NumericOptions options{.filling = Filling::uniform};
+  const Expected<Tensors> tensors = make_numeric_engine(options)->run(schedule);
+  ASSERT_TRUE(tensors) << to_text(tensors.error());
+  const auto& [x, w, y] = std::tie(tensors->values[0][0], tensors->values[0][1], tensors->values[0][2]);
+  for (std::size_t i = 0; i < 15; ++i) {
+    std::int64_t sum = 0;
+    for (std::size_t l = 0; l < k; ++l) sum += static_cast<std::int64_t>(x[i / 5 * k + l]) * static_cast<std::int64_t>(w[l * 5 + i % 5]);
+    EXPECT_EQ(std::bit_cast<std::int32_t>(y[i]), sum);
+  }
+  for (const float value : x) EXPECT_TRUE(value == std::floor(value) && std::abs(value) <= 127);
+  const Comparison comparison = Reference::make(schedule, options)->compare(*tensors);
+  EXPECT_TRUE(comparison.agrees && comparison.bit_equal && comparison.max_abs_error == 0);
 }
 
 TEST(Matmul, ReadsItsOperandsBeforeItWritesOverThem) {
@@ -157,7 +183,7 @@ TEST(Product, SlicedProductsAreBitEqualInEveryOrderOnIntegers) {
 }
 
 TEST(Product, UniformDataIsWithinTheToleranceOfItsType) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f8e4m3fn, DType::f8e5m2}) {  // 8-bit floats into bf16
     const Schedule schedule = sliced_product(2, {16, 16, 64}, 4, 4, dtype);
     const NumericOptions options{.filling = Filling::uniform};
     const Expected<Tensors> tensors = make_numeric_engine(options)->run(schedule);

@@ -266,6 +266,66 @@ TEST(Bf16, RoundsToNearestTiesToEven) {
   EXPECT_TRUE(std::isnan(round_to_bf16(std::bit_cast<float>(0x7f800001U))));
 }
 
+/// The numbers of a format of 8 bits from 0 on, by its definition.
+std::vector<float> positive_numbers(int mantissa, int bias, int codes) {
+  std::vector<float> numbers;
+  for (int code = 0; code < codes; ++code) {
+    const int exponent = code >> mantissa, fraction = code & ((1 << mantissa) - 1);
+    numbers.push_back(exponent == 0 ? std::ldexp(static_cast<float>(fraction), 1 - bias - mantissa)
+                                    : std::ldexp(static_cast<float>((1 << mantissa) + fraction), exponent - bias - mantissa));
+  }
+  return numbers;
+}
+
+TEST(Float8, RoundsToNearestTiesToEvenBetweenAllNeighbours) {
+  const auto holds = [](DType dtype, const std::vector<float>& numbers) {
+    for (const float sign : {1.0F, -1.0F})
+      for (std::size_t code = 0; code < numbers.size(); ++code) {
+        EXPECT_EQ(stored_in(dtype, sign * numbers[code]), sign * numbers[code]);
+        if (code + 1 == numbers.size()) break;
+        const float low = sign * numbers[code], high = sign * numbers[code + 1], middle = (low + high) / 2;
+        EXPECT_EQ(stored_in(dtype, middle), code % 2 == 0 ? low : high);
+        EXPECT_EQ(stored_in(dtype, std::nextafter(middle, low)), low);
+        EXPECT_EQ(stored_in(dtype, std::nextafter(middle, high)), high);
+      }
+  };
+  holds(DType::f8e4m3fn, positive_numbers(3, 7, 127));  // 448 is the last, then the NaN
+  holds(DType::f8e5m2, positive_numbers(2, 15, 124));   // 57344 is the last, then infinity
+}
+
+TEST(Float8, OverflowsAsXlaDoes) {
+  EXPECT_EQ(round_to_f8e4m3fn(464), 448) << "a tie, and the next one would be odd";
+  EXPECT_TRUE(std::isnan(round_to_f8e4m3fn(std::nextafter(464.0F, 1e3F))));
+  EXPECT_TRUE(std::isnan(round_to_f8e4m3fn(-std::numeric_limits<float>::infinity())));
+  EXPECT_EQ(round_to_f8e5m2(std::nextafter(61440.0F, 0.0F)), 57344);
+  EXPECT_EQ(round_to_f8e5m2(61440), std::numeric_limits<float>::infinity()) << "a tie";
+  EXPECT_EQ(round_to_f8e5m2(-1e30F), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(round_to_f8e5m2(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(round_to_f8e5m2(std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_TRUE(std::signbit(round_to_f8e4m3fn(-0.0F)) && std::signbit(round_to_f8e4m3fn(-0x1p-11F)));
+}
+
+TEST(Int8, WrapsAndKeepsWhatIsNoNumber) {
+  for (const auto& [value, held] : {std::pair{127.0F, 127.0F}, {128.0F, -128.0F}, {-129.0F, 127.0F}, {300.0F, 44.0F}, {-128.0F, -128.0F}}) EXPECT_EQ(wrap_to_s8(value), held);
+  EXPECT_TRUE(std::isnan(wrap_to_s8(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST(Narrow, EveryStoreRounds) {
+  for (const DType dtype : {DType::f8e4m3fn, DType::f8e5m2, DType::s8}) {
+    const Schedule schedule = ring_reduce_scatter(3, 2, dtype);
+    const Tensors tensors = run(schedule, {.filling = Filling::uniform});
+    const auto x = [&](std::size_t device, std::size_t at) { return tensors.values[device][0][at]; };
+    for (std::size_t d = 0; d < 3; ++d)
+      for (std::size_t i = 0; i < 6; ++i) {
+        EXPECT_EQ(x(d, i), stored_in(dtype, x(d, i)));
+        // Block d of the devices behind it comes first; each sum is stored.
+        const std::size_t at = 6 * d + i;
+        const float two = stored_in(dtype, x((d + 2) % 3, at) + x((d + 1) % 3, at));
+        EXPECT_EQ(tensors.values[d][1][i], stored_in(dtype, x(d, at) + two)) << name_of(dtype);
+      }
+  }
+}
+
 TEST(Bf16, EveryStoreRoundsAndMatmulsAreFloatInside) {
   Schedule schedule{"bf16", mesh_of({{"x", 2, true}}), {}, {}};
   const AxisView x = schedule.mesh.whole(0);

@@ -114,7 +114,8 @@ class Builder:
         podsim.check(b.build())
 
     ``mesh``: axis names and sizes, first most significant, as ``jax.sharding.Mesh``; or a ``Schedule``, for the same mesh. ``wraps``: whether the last
-    device of an axis is next to its first, for all axes or by name. ``dtype``: of buffers that say nothing else: f32, bf16, c64, s32.
+    device of an axis is next to its first, for all axes or by name. ``dtype``: of buffers that say nothing else: f32, bf16, f8e4m3fn, f8e5m2,
+    s8, c64, s32.
     """
 
     def __init__(self, mesh: Union[Mapping[str, int], Schedule], *, name: str = "", wraps: Union[bool, Mapping[str, bool]] = True, dtype: str = "f32"):
