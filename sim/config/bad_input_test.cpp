@@ -324,7 +324,7 @@ TEST(BadSchedule, IsToldExactlyOfForm) {
       {"role: input", "role: 99", R"(s:6:57: unknown value "99" of role, expected one of input, output, scratch)"},
       {"kind: all_gather", "kind: \"all_gather\"", R"(s:21:29: Expected integer or identifier, got: "all_gather")"},
       {"done: sent", "done: send", R"(s:19:132: unknown value "send" of done, did you mean "sent"?)"},
-      {"dtype: bf16 role", "dtype: fp8 role", R"(s:6:46: unknown value "fp8" of dtype, expected one of f32, bf16, c64, s32)"},
+      {"dtype: bf16 role", "dtype: fp8 role", R"(s:6:46: unknown value "fp8" of dtype, expected one of f32, bf16, c64, s32, f8e4m3fn, f8e5m2, s8)"},
       {"dtype: bf16 role", "role", "s:6:3: dtype is missing in buffer"},
       {"role: input", "role: quicksilver", R"(s:6:57: unknown value "quicksilver" of role, expected one of input, output, scratch)"},
       {"shift {", "shfit {", R"(s:11:5: unknown field "shfit", did you mean "shift"?)"},

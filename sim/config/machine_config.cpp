@@ -331,7 +331,7 @@ void write_values(const MachineField& field, const Machine& machine, proto::Mach
     ++uses[values.back()];
   }
   const auto general = std::max_element(values.begin(), values.end(), [&](const auto& a, const auto& b) { return uses[a] < uses[b]; });
-  const bool shared = uses[*general] > 1 || names.size() == 1;
+  const bool shared = (uses[*general] > 1 && general->first != "derived") || names.size() == 1;  // "derived" is said of one entry
   if (shared) add("", *general);
   for (std::size_t entry = 0; entry < names.size(); ++entry)
     if (!shared || values[entry] != *general) add(names[entry], values[entry]);
