@@ -205,7 +205,11 @@ name: "tpu_v4"
 chip {
   peak { of: "f32" value: "derived" source: "assumed: bf16 peak over float32_passes" }
   peak { of: "bf16" value: "275 TFLOP/s" source: "scaling-book tpus.md @0819a7d" }
-  float32_passes { value: "6" source: "assumed: jax.lax.Precision.HIGHEST" }
+  peak { of: "f8e4m3fn" value: "derived" source: "no fp8 units: libtpu 0.0.42.1 estimates 0.84 times the rate of bf16" }
+  peak { of: "f8e5m2" value: "derived" source: "no fp8 units: libtpu 0.0.42.1 estimates 0.84 times the rate of bf16" }
+  peak { of: "s8" value: "derived" source: "275 TOP/s of int8 in Google Cloud TPU v4 documentation, as bf16" }
+  peak { of: "tf32" value: "derived" source: "no TF32 units: float32 products take passes of bf16" }
+  float32_passes { value: "1" source: "jax.lax.Precision.DEFAULT: one bf16 pass; libtpu 0.0.42.1 estimates 1.0 times the cycles of a bf16 product" }
   vector_peak {
     value: "4.3008 TFLOP/s"
     source: "derived: 2 TensorCores x 128 lanes)"));
@@ -225,9 +229,9 @@ TEST(MachineConfig, AllProblemsOfAFileAreTold) {
   const auto machine = read_machine(text, "v4");
   ASSERT_FALSE(machine);
   EXPECT_EQ(to_text(machine.error()), R"(v4:9:21: chip.peak[bf16]: a rate of work must not be negative, got "-1 TFLOP/s"
-v4:41:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
-v4:57:27: software.core_share has an empty source
-v4:62:3: the largest slice 16x16x18 is not made of cubes of 4)");
+v4:45:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
+v4:61:27: software.core_share has an empty source
+v4:66:3: the largest slice 16x16x18 is not made of cubes of 4)");
 }
 
 TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {

@@ -218,7 +218,7 @@ TEST(ReadHlo, ErrorsSayWhereAndWhat) {
             "m:5:3: expected an index below the 2 elements of the tuple, got 2");
   EXPECT_EQ(error_of(entry_with("  %p = (f32[8], s32[]) parameter(0)\n  %g = s32[] get-tuple-element(%p), index=0")),
             "m:5:3: expected the shape of element 0, f32[8], got s32[]");
-  EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0), operand_precision={high,}")), "m:4:54: expected default, high or highest, got \"}\"");
+  EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0), operand_precision={high,}")), "m:4:53: expected default, high or highest, got \"}\"");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0), operand_precision=high")), "m:4:47: expected \"{\" and the precision of each operand, got \"high\"");
   EXPECT_EQ(error_of(entry_with("  %p = f32[8] parameter(0), window={size=2 shape=3}")),
             "m:4:44: expected size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal, got \"shape=3}\"");
