@@ -121,7 +121,7 @@ OptionGroup problem_options(bool several) {
           {"chunks", word("N"), "of broadcast, reduce and algorithms in chunks (hierarchical, tree,\nin-switch); left out: what takes least time by a model of the\npipeline. rotations: at most so many"},
           {"shift", word("N"), "permute: everybody to their position + N"},
           {"pairs", input_file("FILE"), "permute: lines `from to`, positions along the axes; # begins a comment"},
-          {"dtype", word("bf16|f32"), "element type of --collective (also f8e4m3fn, f8e5m2, s8, c64, s32) and of --program, where\n--shape X=64x64,c64 names that of one array; of transforms and linear\nsystems f32 if left out"},
+          {"dtype", word("bf16|f32"), "element type of --collective (also f8e4m3fn, f8e5m2, s8, c64, s32) and\nof --program, where --shape X=64x64,c64 names that of one array; of\ntransforms and linear systems f32 if left out"},
           {"pass", word("forward|backward|both", "forward"), "a layer's forward product, its two gradients, or all three"},
           {"wang-operand", word("x|w"), "which operand of wang OS travels; left out: the one with more\nbytes times hops"},
           {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks; of lu and solve in\n--program those of a block, which divides the matrix (left out: up to 128)"},
