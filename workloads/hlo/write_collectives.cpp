@@ -97,7 +97,6 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
     if (divided == no_dimension) return module_.problem(at, fmt::format("expected arrays that {} devices share, found {} and {} elements", parts, given, made));
     op.dim = op.split_dim = divided;
     if (kind == CollectiveKind::all_to_all && op.dim < static_cast<int>(to.dims.size()) && to.dims[static_cast<std::size_t>(op.dim)].length % parts != 0) op.dim = std::max(0, dividing(to, 0, parts));
-    if (groups.listed && module_.values()) return module_.problem(at, fmt::format("groups that are no factors of the mesh {} are not executed: {}", to_text(module_.mesh()), to_text(*groups.listed)));
     if (groups.listed) return in_pairs(at, label, *groups.listed, op, waits);
     return Edges{Edge{task(label, std::move(op), {from.buffer}, {to.buffer}, waits, false)}};
   };
@@ -167,6 +166,7 @@ Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vect
 
 Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended, const std::vector<const HloShape*>& operands) {
   const HloInstruction& what = at(scope, i);
+  if (module_.values() && !has_operation(scope, i, attributes, result)) return by_definition(scope, i, result_of, result, ended);
   const bool is_ragged = attributes.opcode == HloOpcode::ragged_all_to_all;
   std::vector<Region> in;
   Edges after = text_order();
@@ -227,8 +227,6 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   }
   const std::vector<std::int64_t>& dims = attributes.attributes->dimensions;
   int dim = dims.empty() ? 0 : static_cast<int>(dims.front());
-  if (module_.values() && attributes.opcode != HloOpcode::all_gather && attributes.opcode != HloOpcode::all_to_all && attributes.opcode != HloOpcode::collective_broadcast && !adds(attributes))
-    return module_.problem(what, std::string{name_of(attributes.opcode)} + " of other than sums is not executed");
   // A fused all-reduce of which each device keeps its part: along the dimension that differs.
   if (*kind == CollectiveKind::all_reduce && elements_of(in.front()) == elements_of(out.front()) * parts) {
     kind = CollectiveKind::reduce_scatter;
