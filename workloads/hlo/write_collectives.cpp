@@ -370,11 +370,13 @@ Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
   const int done = done_of(scope.computation, scope.users.all(), i);
   if (done == HloInstruction::missing) return module_.problem(what, "expected a -done of it");
   Pending pending;
-  if (is_collective(what.opcode)) {
+  // A collective whose -start calls a computation is what that computation does.
+  const bool calls = what.opcode == HloOpcode::async || (is_collective(what.opcode) && called(module_.module(), what, HloRole::calls) != nullptr);
+  if (is_collective(what.opcode) && !calls) {
     auto value = collective(scope, i, what, done, *at(scope, done).shape, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);
-  } else if (what.opcode == HloOpcode::async) {
+  } else if (calls) {
     auto value = beside_core(scope, i, done, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);

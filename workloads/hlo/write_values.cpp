@@ -99,8 +99,9 @@ HloLeaf ProgramWriter::within_type(const HloComputation& entry, int parameter, c
 
 bool ProgramWriter::has_operation(const Scope& scope, int i, const HloInstruction& attributes, const HloShape& result) const {
   if (attributes.opcode == HloOpcode::collective_permute) return true;
-  if (attributes.opcode == HloOpcode::ragged_all_to_all) return false;
-  if (const auto among = groups(attributes); among && among->listed) return false;
+  const auto among = groups(attributes);
+  if (!among) return true;  // refused where they are looked at
+  if (among->listed || attributes.opcode == HloOpcode::ragged_all_to_all) return false;
   if (attributes.opcode != HloOpcode::all_reduce && attributes.opcode != HloOpcode::reduce_scatter) return true;
   const std::vector<const HloShape*> made = leaves_of(result);
   std::size_t next = 0;

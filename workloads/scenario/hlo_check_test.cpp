@@ -301,11 +301,10 @@ TEST(HloCheck, BuffersHaveNoValuesBeforeTheyAreWritten) {
 
 TEST(HloCheck, WrongGroupsPairsAndShapesAreRefusedWhereTheyStand) {
   const auto error = [](const std::string& lines) { return to_text(checked(ring(4), numbers_of(on_four(" x = f32[4,2] parameter(0)\n ROOT r = " + lines + "\n"))).problems); };
-  const std::string place = "m:13:2: ";
-  EXPECT_THAT(error("f32[4,2] all-reduce(x), channel_id=1, replica_groups={{0,1,2}}, use_global_device_ids=true, to_apply=%max"), HasSubstr("m:13:7: r: expected groups"));
-  EXPECT_THAT(error("f32[4,2] all-reduce(x), channel_id=1, replica_groups={{0,1,2,7}}, use_global_device_ids=true, to_apply=%sum"), HasSubstr("m:13:7: r: expected"));
-  EXPECT_THAT(error("f32[4,2] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,9}}"), HasSubstr("m:13:7: r: expected devices below 4, found 1 to 9"));
-  EXPECT_THAT(error("f32[9,2] all-gather(x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}"), HasSubstr("m:13:7: r: expected arrays that 4 devices share, found 8 and 18 elements"));
+  EXPECT_THAT(error("f32[4,2] all-reduce(x), channel_id=1, replica_groups={{0,1,2}}, use_global_device_ids=true, to_apply=%max"), HasSubstr("m:13:2: r: expected groups of equal size that have every device of the mesh"));
+  EXPECT_THAT(error("f32[4,2] all-reduce(x), channel_id=1, replica_groups={{0,1,2,7}}, use_global_device_ids=true, to_apply=%sum"), HasSubstr("m:13:2: expected ids below 4, got 7"));
+  EXPECT_THAT(error("f32[4,2] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,9}}"), HasSubstr("m:13:2: r: expected devices below 4, found 1 to 9"));
+  EXPECT_THAT(error("f32[9,2] all-gather(x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}"), HasSubstr("m:13:2: r: expected arrays that 4 devices share, found 8 and 18 elements"));
 }
 
 TEST(HloCheck, ProductsInFusionsWithSumsMayBeTransposed) {
