@@ -161,6 +161,7 @@ Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vect
     if (from != to) op.pairs.push_back({from, to});
   }
   if (!op.pairs.empty()) ended.push_back(Edge{task(at.name, std::move(op), {in.buffer}, {out.buffer}, after, false)});
+  if (ended.size() > 1) uses_[out.buffer.index()].writers = ended;  // a device that takes no part waits for its own array
   return ended;
 }
 

@@ -355,6 +355,12 @@ ENTRY e {
   }
 }
 
+TEST(HloCheck, DevicesThatReceiveNothingHaveZerosBeforeTheyAreUsed) {
+  const CheckReport report = checked(ring(4), numbers_of("HloModule m, num_partitions=4\nENTRY e {\n x = f32[4] parameter(0)\n r = f32[4] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,2}}\n"
+                                                         " ROOT n = f32[4] negate(r)\n}\n"));
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
+}
+
 TEST(HloCheck, OneValueTwiceInALoopIsTwoValues) {
   const CheckReport report = checked(ring(2), numbers_of(R"(HloModule m, is_scheduled=true, num_partitions=2
 %body { p = (s32[], f32[4], f32[4]) parameter(0)
