@@ -297,7 +297,8 @@ TEST(HloCollectives, RaggedAllToAllsSendAsManyRowsAsTheirSizesSay) {
 
 TEST(HloCollectives, StartsThatCallAComputationDoWhatItDoes) {
   const auto results = results_of("f32[8]",
-                                  "s = ((f32[8]), f32[4]) reduce-scatter-start(p), calls={ q = f32[8] parameter(0)\n t = f32[4] reduce-scatter(q), replica_groups={{0,4},{1,5},{2,6},{3,7}}, "
+                                  "s = ((f32[8]), f32[4]) reduce-scatter-start(p), calls={ q = f32[8] parameter(0)\n t = f32[4] reduce-scatter(q), "
+                                  "replica_groups={{0,4},{1,5},{2,6},{3,7}}, "
                                   "dimensions={0}, to_apply=add\n ROOT n = f32[4] negate(t) }\n ROOT r = f32[4] reduce-scatter-done(s)");
   EXPECT_EQ(results[6][0], array("f32[4]", {-810, -812, -814, -816}));
 }

@@ -262,7 +262,7 @@ std::string on_four(const std::string& lines) { return "HloModule m, is_schedule
 
 // Schedules have sums, and groups that are factors of axes: the others are computed from the operands of all devices.
 TEST(HloCheck, CollectivesOfEveryKindDoWhatTheModuleSays) {
-  for (const std::string& lines : {
+  for (const std::string& lines : std::vector<std::string>{
            " x = f32[4,2] parameter(0)\n ROOT r = f32[4,2] all-reduce(x), channel_id=1, replica_groups=[2,2]<=[4], use_global_device_ids=true, to_apply=%max\n",
            " x = f32[4,2] parameter(0)\n s = f32[4,2] all-reduce-start(x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%max\n ROOT r = f32[4,2] all-reduce-done(s)\n",
            " x = f32[4,2] parameter(0)\n ROOT r = f32[1,2] reduce-scatter(x), channel_id=1, replica_groups={{3,1,2,0}}, dimensions={0}, use_global_device_ids=true, to_apply=%max\n",
