@@ -529,7 +529,7 @@ def make(name, folder):
     options.print_large_constants = True
     text = compiled.runtime_executable().hlo_modules()[0].to_string(options)
     write(folder / f"{name}.hlo.gz", text)
-    tables = {"mesh": axes, "inputs": [stored(a, devices) for a in jax.tree.leaves(placed)], "outputs": [stored(a, devices) for a in jax.tree.leaves(made)]}
+    tables = {"mesh": [[axis, size] for axis, size in axes.items()], "inputs": [stored(a, devices) for a in jax.tree.leaves(placed)], "outputs": [stored(a, devices) for a in jax.tree.leaves(made)]}
     write(folder / f"{name}.json.gz", json.dumps(tables, separators=(",", ":"), sort_keys=True))
 
 

@@ -81,10 +81,12 @@ Expected<HloSchedule> ModuleWriter::write() {
     HloValue value(shapes.size());
     for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
       if (!has_buffer(*shapes[leaf])) continue;
-      if (const HloType type = shapes[leaf]->type; values() && is_integer(type) && bits_of(type) != 32)
-        return problem(given, fmt::format("a parameter of {} is not executed: inputs are whole numbers of 32 bits, or real", name_of(type)));
       std::string name = shapes.size() > 1 ? fmt::format("{}.{}", given.name, leaf) : given.name;
       value[leaf] = {writer.add_buffer(shared(std::move(name), *shapes[leaf], Role::input), false), form(*shapes[leaf]).lengths, {}, 0, {}};
+      if (values() && is_integer(shapes[leaf]->type) && bits_of(shapes[leaf]->type) < 32) {
+        if (!given.shape->is_array()) return problem(given, fmt::format("a tuple with {} is not executed as a parameter", name_of(shapes[leaf]->type)));
+        value[leaf] = writer.within_type(entry, parameter, value[leaf]);
+      }
     }
     arguments.push_back(std::move(value));
   }

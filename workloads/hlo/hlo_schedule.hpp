@@ -42,6 +42,7 @@ struct HloOpaque {
 struct HloKernel {
   enum class Kind {
     instruction,  // the results of an instruction that communicates nothing
+    collective,   // the results of a collective on one device, from the operands of all devices one after the other
     keep_own,     // of a permute, for devices that nobody sends to: their own array if they send to themselves, else zeros
     is_true,      // nothing: asserts that a computation is true (the condition of a loop that goes on), that it is not, or is branch number `branch`
     is_false,

@@ -101,6 +101,8 @@ class ProgramWriter {
 
   /// A buffer that may hold other values later.
   BufferId add_buffer(Buffer buffer, bool writable);
+  /// With values: a parameter of whole numbers as its type has them, whatever the input is. 300 is 44 in s8.
+  HloLeaf within_type(const HloComputation& entry, int parameter, const HloLeaf& given);
   void donate(BufferId buffer) { writable_[buffer.index()] = true; }
   /// Copies leaves, free in time, to where they belong, if they are not there.
   void place(const HloValue& value, const std::vector<const HloShape*>& shapes, const std::vector<std::optional<BufferId>>& wanted);
@@ -162,6 +164,10 @@ class ProgramWriter {
     std::vector<std::vector<int>> operands;
   };
   OperationReads reads_of(const std::vector<HloValue>& operands) const;
+  /// Whether a schedule has an operation that gives the values of a collective.
+  [[nodiscard]] bool has_operation(const Scope& scope, int i, const HloInstruction& attributes, const HloShape& result) const;
+  /// Any other collective: every device gets the operands of all, and makes its results of them by the definition.
+  Expected<HloValue> by_definition(Scope& scope, int i, int result_of, const HloShape& result, Edges& ended);
   /// Of a permute: what devices have that nobody sends to: their own array if they send to themselves, else zeros.
   TaskId keep_own(const HloInstruction& at, const Region& in, const Region& out, const Edges& after);
 

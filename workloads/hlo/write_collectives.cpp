@@ -97,7 +97,6 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
     if (divided == no_dimension) return module_.problem(at, fmt::format("expected arrays that {} devices share, found {} and {} elements", parts, given, made));
     op.dim = op.split_dim = divided;
     if (kind == CollectiveKind::all_to_all && op.dim < static_cast<int>(to.dims.size()) && to.dims[static_cast<std::size_t>(op.dim)].length % parts != 0) op.dim = std::max(0, dividing(to, 0, parts));
-    if (groups.listed && module_.values()) return module_.problem(at, fmt::format("groups that are no factors of the mesh {} are not executed: {}", to_text(module_.mesh()), to_text(*groups.listed)));
     if (groups.listed) return in_pairs(at, label, *groups.listed, op, waits);
     return Edges{Edge{task(label, std::move(op), {from.buffer}, {to.buffer}, waits, false)}};
   };
@@ -162,11 +161,13 @@ Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vect
     if (from != to) op.pairs.push_back({from, to});
   }
   if (!op.pairs.empty()) ended.push_back(Edge{task(at.name, std::move(op), {in.buffer}, {out.buffer}, after, false)});
+  if (ended.size() > 1) uses_[out.buffer.index()].writers = ended;  // a device that takes no part waits for its own array
   return ended;
 }
 
 Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended, const std::vector<const HloShape*>& operands) {
   const HloInstruction& what = at(scope, i);
+  if (module_.values() && !has_operation(scope, i, attributes, result)) return by_definition(scope, i, result_of, result, ended);
   const bool is_ragged = attributes.opcode == HloOpcode::ragged_all_to_all;
   std::vector<Region> in;
   Edges after = text_order();
@@ -227,8 +228,6 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   }
   const std::vector<std::int64_t>& dims = attributes.attributes->dimensions;
   int dim = dims.empty() ? 0 : static_cast<int>(dims.front());
-  if (module_.values() && attributes.opcode != HloOpcode::all_gather && attributes.opcode != HloOpcode::all_to_all && attributes.opcode != HloOpcode::collective_broadcast && !adds(attributes))
-    return module_.problem(what, std::string{name_of(attributes.opcode)} + " of other than sums is not executed");
   // A fused all-reduce of which each device keeps its part: along the dimension that differs.
   if (*kind == CollectiveKind::all_reduce && elements_of(in.front()) == elements_of(out.front()) * parts) {
     kind = CollectiveKind::reduce_scatter;
@@ -372,11 +371,13 @@ Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
   const int done = done_of(scope.computation, scope.users.all(), i);
   if (done == HloInstruction::missing) return module_.problem(what, "expected a -done of it");
   Pending pending;
-  if (is_collective(what.opcode)) {
+  // A collective whose -start calls a computation is what that computation does.
+  const bool calls = what.opcode == HloOpcode::async || (is_collective(what.opcode) && called(module_.module(), what, HloRole::calls) != nullptr);
+  if (is_collective(what.opcode) && !calls) {
     auto value = collective(scope, i, what, done, *at(scope, done).shape, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);
-  } else if (what.opcode == HloOpcode::async) {
+  } else if (calls) {
     auto value = beside_core(scope, i, done, pending.ended);
     if (!value) return value.error();
     pending.value = *std::move(value);

@@ -1,6 +1,10 @@
 // Tasks of modules that say what they compute: for schedules with values.
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cassert>
+
+#include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/program_scope.hpp"
 
 namespace podsim {
@@ -78,6 +82,82 @@ TaskId ProgramWriter::keep_own(const HloInstruction& at, const Region& in, const
   Local local{LocalKind::opaque, {in}, {out}, 1, Unit::dma};
   local.opaque.operation = module_.add(std::move(operation));
   return task("own of " + at.name, std::move(local), {in.buffer}, {out.buffer}, after, false);
+}
+
+HloLeaf ProgramWriter::within_type(const HloComputation& entry, int parameter, const HloLeaf& given) {
+  HloInstruction copy = entry.instructions[static_cast<std::size_t>(parameter)];
+  const HloArrayForm form = module_.form(*copy.shape);
+  const HloLeaf made{add_buffer({copy.name + " in its type", form.extents, form.dtype, Role::scratch, {}, {}}, true), form.lengths, {}, 0, {}};
+  copy.opcode = HloOpcode::copy;
+  copy.operands = {parameter};
+  Local local{LocalKind::opaque, {region_of(*given.buffer, given.lengths)}, {region_of(*made.buffer, made.lengths)}, 1, Unit::dma};
+  const std::string name = copy.name;
+  local.opaque.operation = module_.add({HloKernel::Kind::instruction, module_.number_of(entry), std::move(copy), {{0}}, {0}});
+  task(name, std::move(local), {*given.buffer}, {*made.buffer}, {}, false);
+  return made;
+}
+
+bool ProgramWriter::has_operation(const Scope& scope, int i, const HloInstruction& attributes, const HloShape& result) const {
+  if (attributes.opcode == HloOpcode::collective_permute) return true;
+  const auto among = groups(attributes);
+  if (!among) return true;  // refused where they are looked at
+  if (among->listed || attributes.opcode == HloOpcode::ragged_all_to_all) return false;
+  if (attributes.opcode != HloOpcode::all_reduce && attributes.opcode != HloOpcode::reduce_scatter) return true;
+  const std::vector<const HloShape*> made = leaves_of(result);
+  std::size_t next = 0;
+  for (const int operand : at(scope, i).operands)
+    for (const HloShape* given : leaves_of(*at(scope, operand).shape))
+      if (given->is_array() && next < made.size() && given->type != made[next++]->type) return false;
+  return adds(attributes);
+}
+
+Expected<HloValue> ProgramWriter::by_definition(Scope& scope, int i, int result_of, const HloShape& result, Edges& ended) {
+  const HloInstruction& what = at(scope, i);
+  const auto everyone = collective_groups(ReplicaGroups{}, module_.mesh(), false);
+  assert(everyone);
+  HloKernel kernel{HloKernel::Kind::collective, module_.number_of(scope.computation), what, {}, {}};
+  kernel.instruction.phase = HloPhase::whole;
+  kernel.instruction.shape = result;
+  Local local{LocalKind::opaque, {}, {}, 1, Unit::dma};
+  std::vector<BufferId> reads, writes;
+  for (std::size_t o = 0; o < what.operands.size(); ++o) {
+    const auto shapes = leaves_of(*at(scope, what.operands[o]).shape);
+    const HloValue given = operand(scope, i, o);
+    std::vector<int>& leaves = kernel.operands.emplace_back();
+    for (std::size_t leaf = 0; leaf < given.size(); ++leaf) {
+      if (!given[leaf].buffer) {
+        leaves.push_back(HloKernel::none);
+        continue;
+      }
+      const HloLeaf there = stored(what.name + " operand", given[leaf], *shapes[leaf]);
+      const Region own = region_of(*there.buffer, there.lengths);
+      const std::int64_t elements = elements_of(own), devices = module_.mesh().devices();
+      const auto row = [&](const char* name, std::int64_t length) {
+        return region_of(add_buffer({fmt::format("{} {}", what.name, name), {length}, builder_.buffer(*there.buffer).dtype, Role::scratch, {}, {}}, true), {length});
+      };
+      Region all = row("operand in a row", elements);
+      view("place " + what.name, {own}, {all}, text_order());
+      if (devices > 1) {
+        const Region gathered = row("operands of all devices", elements * devices);
+        const auto made = exchange(what, CollectiveKind::all_gather, *everyone, {all}, {gathered}, 0, text_order());
+        if (!made) return made.error();
+        all = gathered;
+      }
+      leaves.push_back(static_cast<int>(local.reads.size()));
+      reads.push_back(all.buffer);
+      local.reads.push_back(all);
+    }
+  }
+  HloValue value = allocate(scope, result_of, result);
+  for (const HloLeaf& leaf : value) {
+    kernel.results.push_back(leaf.buffer ? static_cast<int>(local.writes.size()) : HloKernel::none);
+    if (!leaf.buffer) continue;
+    writes.push_back(*leaf.buffer);
+    local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
+  }
+  local.opaque.operation = module_.add(std::move(kernel));
+  ended.push_back(Edge{task(what.name, std::move(local), reads, writes, text_order(), false)});
+  return value;
 }
 
 }  // namespace podsim

@@ -295,6 +295,14 @@ TEST(HloCollectives, RaggedAllToAllsSendAsManyRowsAsTheirSizesSay) {
   EXPECT_EQ(run(array("s32[2]", {0, 9}), array("s32[2]", {0, -1}))[1][0], array("f32[4,2]", {3, 4, 5, 6, -3, -3, -4, -4}));
 }
 
+TEST(HloCollectives, StartsThatCallAComputationDoWhatItDoes) {
+  const auto results = results_of("f32[8]",
+                                  "s = ((f32[8]), f32[4]) reduce-scatter-start(p), calls={ q = f32[8] parameter(0)\n t = f32[4] reduce-scatter(q), "
+                                  "replica_groups={{0,4},{1,5},{2,6},{3,7}}, "
+                                  "dimensions={0}, to_apply=add\n ROOT n = f32[4] negate(t) }\n ROOT r = f32[4] reduce-scatter-done(s)");
+  EXPECT_EQ(results[6][0], array("f32[4]", {-810, -812, -814, -816}));
+}
+
 TEST(HloCollectives, ReductionsConvert) {
   const auto results = results_of("bf16[2]", "ROOT r = f32[2] all-reduce(p), replica_groups={}, to_apply=add");
   EXPECT_EQ(results[3][0], array("f32[2]", {2808, 2816}));

@@ -162,7 +162,7 @@ Expected<HloInterpreter::Values> HloInterpreter::started(const Step& step, Frame
     return *step.operands[0];
   }
   Expected<Values> results = Values{};
-  if (instruction.opcode == HloOpcode::async) {
+  if (instruction.opcode == HloOpcode::async || (is_collective(instruction.opcode) && called(module_, instruction, HloRole::calls) != nullptr)) {
     results = calls(step, HloRole::calls);
   } else if (instruction.opcode == HloOpcode::copy && !step.operands.empty()) {
     results = *step.operands[0];

@@ -21,6 +21,11 @@ HloValue borrowed(const HloArrays& arrays) {
   return value;
 }
 
+HloDevice place_of(const HloModule& module, std::int64_t device) {
+  const std::int64_t partitions = devices_of(module) / module.replica_count;
+  return {device % partitions, device / partitions};
+}
+
 HloArrays copied(const HloValue& value) {
   HloArrays arrays;
   for (const HloLeaf& array : value) arrays.push_back(*array);
@@ -53,6 +58,26 @@ Expected<HloArrays> evaluate(const HloModule& module, const HloComputation& comp
   return copied(result->front());
 }
 
+Expected<std::vector<HloArrays>> evaluate_on_all(const HloModule& module, const HloComputation& computation, const HloInstruction& instruction,
+                                                 const std::vector<HloArrays>& operands, HloArithmetic& arithmetic) {
+  HloBudget budget{std::int64_t{1} << 40, {}};
+  HloInterpreter interpreter{module, arithmetic, budget, std::int64_t{1} << 26};
+  HloInterpreter::Devices places;
+  std::vector<Values> values(instruction.operands.size());
+  for (std::size_t device = 0; device < operands.size(); ++device) {
+    places.push_back(place_of(module, static_cast<std::int64_t>(device)));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i].push_back({HloLeaf{HloLeaf{}, &operands[device].at(i)}});
+  }
+  std::vector<const Values*> pointers;
+  for (const Values& value : values) pointers.push_back(&value);
+  HloInterpreter::Frame frame;
+  const auto results = interpreter.step(computation, instruction, places, pointers, frame);
+  if (!results) return results.error();
+  std::vector<HloArrays> arrays;
+  for (const HloValue& value : *results) arrays.push_back(copied(value));
+  return arrays;
+}
+
 Expected<std::vector<HloArrays>> interpret(const HloModule& module, const std::vector<std::vector<HloArrays>>& parameters, HloRunOptions& options) {
   const SourceLocation file{module.file, 0, 0};
   if (module.entry == HloInstruction::missing) return Diagnostic{file, "expected a module with an ENTRY"};
@@ -67,11 +92,10 @@ Expected<std::vector<HloArrays>> interpret(const HloModule& module, const std::v
 
   HloBudget budget{options.most_steps, options.stop};
   HloInterpreter interpreter{module, options.arithmetic, budget, options.most_elements};
-  const std::int64_t partitions = devices / module.replica_count;
   HloInterpreter::Devices places;
   std::vector<Values> arguments(entry.parameters.size());
   for (std::int64_t device = 0; device < devices; ++device) {
-    places.push_back({device % partitions, device / partitions});
+    places.push_back(place_of(module, device));
     const auto& mine = parameters[static_cast<std::size_t>(device)];
     if (mine.size() != entry.parameters.size())
       return Diagnostic{file, fmt::format("expected {} parameters of device {}, got {}", entry.parameters.size(), device, mine.size())};

@@ -14,8 +14,14 @@
 #include <zlib.h>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/collectives/collectives.hpp"
+#include "sim/engine/numeric/check.hpp"
+#include "sim/schedule/calls.hpp"
+#include "sim/schedule/lower.hpp"
+#include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/read_hlo.hpp"
 #include "workloads/hlo_values/collectives.hpp"
+#include "workloads/hlo_values/module_source.hpp"
 #include "workloads/hlo_values/test_run.hpp"
 
 namespace podsim {
@@ -95,11 +101,13 @@ struct Numbers {
   std::string text;                           // of the module
   std::vector<std::vector<HloArrays>> given;  // [device][parameter]
   std::vector<HloArrays> wanted;              // [device]
+  std::vector<MeshAxis> mesh;
 };
 
 Numbers numbers_of(const std::string& name) {
-  Numbers numbers{inflated(folder / (name + ".hlo.gz")), {}, {}};
+  Numbers numbers{inflated(folder / (name + ".hlo.gz")), {}, {}, {}};
   const auto tables = nlohmann::json::parse(inflated(folder / (name + ".json.gz")));
+  for (const auto& axis : tables.at("mesh")) numbers.mesh.push_back({axis.at(0).get<std::string>(), axis.at(1).get<int>(), true, {}});
   for (const auto& input : tables.at("inputs")) {
     const std::vector<HloArray> arrays = on_devices(input);
     numbers.given.resize(arrays.size());
@@ -234,6 +242,34 @@ TEST(JaxNumbers, NoModuleThatIsWrongElsewhereGivesThem) {
                  "%b)\n}\n\n");
     const auto module = parse_hlo(text, "m");
     EXPECT_TRUE(!module || difference(*module, numbers) != "") << program;
+  }
+}
+
+// The schedules that are made of them compute what they say, on any inputs.
+TEST(JaxNumbers, TheSchedulesOfTheModulesAreProven) {
+  for (const std::string& name : programs()) {
+    if (name == "conditional_and_while") continue;  // how often its loop runs is data
+    SCOPED_TRACE(name);
+    const Numbers numbers = numbers_of(name);
+    const auto module = std::make_shared<const HloModule>(module_of(numbers.text));
+    const auto mesh = Mesh::make(numbers.mesh);
+    ASSERT_TRUE(mesh);
+    HloScheduleOptions options;
+    options.values = true;
+    auto made = hlo_schedule(*module, *mesh, options);
+    if (!made) {
+      ADD_FAILURE() << to_text(made.error());
+      continue;
+    }
+    made->schedule.source = module_source(module, std::move(made->kernels));
+    made->schedule.computes = SourceResults{};
+    const auto lowered = lower(inline_calls(made->schedule), ring_or_line());
+    ASSERT_TRUE(lowered) << to_text(lowered.error());
+    CheckOptions how;
+    how.random_orders = 1;
+    const auto report = check(*lowered, how);
+    ASSERT_TRUE(report) << to_text(report.error());
+    EXPECT_TRUE(report->ok) << to_text(report->problems);
   }
 }
 

@@ -55,6 +55,7 @@ class ModuleSource final : public SourceModule {
       own = keeps ? reads.front() : Values(own.size(), 0);
       return success();
     }
+    if (kernel.kind == HloKernel::Kind::collective) return execute_collective(kernel, device, reads, writes);
     const HloComputation& computation = module_->computations[static_cast<std::size_t>(kernel.computation)];
     std::vector<HloArrays> operands;
     for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
@@ -79,15 +80,7 @@ class ModuleSource final : public SourceModule {
     const auto made = evaluate(*module_, computation, kernel.instruction, given, place_of(device), arithmetic);
     if (!made) return made.error();
     if (kernel.kind != HloKernel::Kind::instruction) return expect_condition(kernel, made->front());
-    for (std::size_t leaf = 0; leaf < kernel.results.size(); ++leaf) {
-      if (kernel.results[leaf] == HloKernel::none) continue;
-      auto values = values_of((*made)[leaf]);
-      if (!values) return problem(kernel, values.error().message);
-      Values& to = writes[static_cast<std::size_t>(kernel.results[leaf])];
-      if (values->size() != to.size()) return problem(kernel, fmt::format("makes {} elements, its shape has {}", values->size(), to.size()));
-      to = *std::move(values);
-    }
-    return success();
+    return write(kernel, *made, writes);
   }
 
   Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation stop) const override {
@@ -125,6 +118,35 @@ class ModuleSource final : public SourceModule {
   }
 
  private:
+  [[nodiscard]] Status write(const HloKernel& kernel, const HloArrays& made, std::span<Values> writes) const {
+    for (std::size_t leaf = 0; leaf < kernel.results.size(); ++leaf) {
+      if (kernel.results[leaf] == HloKernel::none) continue;
+      auto values = values_of(made[leaf]);
+      if (!values) return problem(kernel, values.error().message);
+      Values& to = writes[static_cast<std::size_t>(kernel.results[leaf])];
+      if (values->size() != to.size()) return problem(kernel, fmt::format("makes {} elements, its shape has {}", values->size(), to.size()));
+      to = *std::move(values);
+    }
+    return success();
+  }
+  [[nodiscard]] Status execute_collective(const HloKernel& kernel, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const {
+    const HloComputation& computation = module_->computations[static_cast<std::size_t>(kernel.computation)];
+    std::vector<HloArrays> operands(static_cast<std::size_t>(devices_of(*module_)));
+    for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
+      const HloShape& shape = *computation.instructions[static_cast<std::size_t>(kernel.instruction.operands[o])].shape;
+      if (!shape.is_array() || kernel.operands[o].size() != 1) return problem(kernel, fmt::format("expected operand {} to be an array", o));
+      const Values& all = reads[static_cast<std::size_t>(kernel.operands[o].front())];
+      const std::size_t each = all.size() / operands.size();
+      for (std::size_t d = 0; d < operands.size(); ++d) {
+        const auto first = all.begin() + static_cast<std::ptrdiff_t>(d * each);
+        operands[d].push_back(array_of(shape, Values(first, first + static_cast<std::ptrdiff_t>(each))));
+      }
+    }
+    HloArithmetic arithmetic;
+    const auto made = evaluate_on_all(*module_, computation, kernel.instruction, operands, arithmetic);
+    if (!made) return made.error();
+    return write(kernel, (*made)[static_cast<std::size_t>(device.value)], writes);
+  }
   [[nodiscard]] HloDevice place_of(DeviceId device) const {
     const std::int64_t partitions = devices_of(*module_) / module_->replica_count;
     return {device.value % partitions, device.value / partitions};

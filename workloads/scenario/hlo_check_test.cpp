@@ -246,11 +246,65 @@ TEST(HloCheck, WorkAroundCollectivesCounts) {
   EXPECT_FALSE(is_product(own_rows("none"), scatter, "C=x,-"));
 }
 
-TEST(HloCheck, ReductionsOfOtherThanSumsAreNotExecuted) {
+TEST(HloCheck, ReductionsOfOtherThanSumsAreNoSums) {
   const CheckReport report = checked(ring(2), sum_of_parts("%twice { u = f32[] parameter(0)\n v = f32[] parameter(1)\n ROOT w = f32[] add(u, u) }\n",
                                                            " ROOT r = f32[4,4] all-reduce(part), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=%twice\n", "C=-,-"));
   EXPECT_FALSE(report.ok);
-  EXPECT_THAT(to_text(report.problems), HasSubstr("m:12:2: r: all-reduce of other than sums is not executed"));
+  EXPECT_THAT(to_text(report.problems), HasSubstr("the result is wrong"));
+}
+
+const std::string scalar_functions =
+    "%sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+    "%max { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\n"
+    "%or { a = pred[] parameter(0)\n b = pred[] parameter(1)\n ROOT c = pred[] or(a, b) }\n";
+
+std::string on_four(const std::string& lines) { return "HloModule m, is_scheduled=true, num_partitions=4\n" + scalar_functions + "ENTRY e {\n" + lines + "}\n"; }
+
+// Schedules have sums, and groups that are factors of axes: the others are computed from the operands of all devices.
+TEST(HloCheck, CollectivesOfEveryKindDoWhatTheModuleSays) {
+  for (const std::string& lines : std::vector<std::string>{
+           " x = f32[4,2] parameter(0)\n ROOT r = f32[4,2] all-reduce(x), channel_id=1, replica_groups=[2,2]<=[4], use_global_device_ids=true, to_apply=%max\n",
+           " x = f32[4,2] parameter(0)\n s = f32[4,2] all-reduce-start(x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%max\n ROOT r = f32[4,2] all-reduce-done(s)\n",
+           " x = f32[4,2] parameter(0)\n ROOT r = f32[1,2] reduce-scatter(x), channel_id=1, replica_groups={{3,1,2,0}}, dimensions={0}, use_global_device_ids=true, to_apply=%max\n",
+           " x = pred[4] parameter(0)\n ROOT r = pred[4] all-reduce(x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%or\n",
+           " x = bf16[8] parameter(0)\n ROOT r = f32[8] all-reduce(x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%sum\n",
+           " x = f32[2,3] parameter(0)\n ROOT r = f32[4,3] all-gather(x), channel_id=1, replica_groups={{0,3},{1,2}}, dimensions={0}, use_global_device_ids=true\n",
+           " x = f32[8] parameter(0)\n room = f32[8] parameter(1)\n from = s32[4] constant({0,1,3,7})\n size = s32[4] constant({1,2,4,1})\n to = s32[4] constant({0,2,4,6})\n"
+           " ROOT r = f32[8] ragged-all-to-all(x, room, from, size, to, size), channel_id=1, replica_groups={{0,1,2,3}}\n",
+           " x = f32[4] parameter(0)\n y = bf16[2,2] parameter(1)\n s = ((f32[4], bf16[2,2]), (f32[4], bf16[2,2])) collective-permute-start(x, y), channel_id=1, source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n"
+           " ROOT d = (f32[4], bf16[2,2]) collective-permute-done(s)\n",
+           " x = f32[4] parameter(0)\n t = token[] after-all()\n rv = (f32[4], u32[], token[]) recv(t), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2}}}\n"
+           " sd = (f32[4], u32[], token[]) send(x, t), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1},{1,2}}}\n rd = (f32[4], token[]) recv-done(rv), channel_id=1\n"
+           " sdd = token[] send-done(sd), channel_id=1\n ROOT r = f32[4] get-tuple-element(rd), index=0\n",
+       }) {
+    const CheckReport report = checked(ring(4), numbers_of(on_four(lines)));
+    EXPECT_TRUE(report.ok) << lines << to_text(report.problems);
+    EXPECT_TRUE(report.bit_equal) << lines;
+  }
+}
+
+TEST(HloCheck, ParametersOfShortWholeNumbersAreWithinTheirType) {
+  const CheckReport report = checked(ring(4), numbers_of(on_four(" x = s8[4,4] parameter(0)\n p = pred[4,4] parameter(1)\n g = s8[16,4] all-gather(x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}\n"
+                                                                 " d = s32[16,4] dot(g, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n ROOT t = (s32[16,4], s8[4,4], pred[4,4]) tuple(d, x, p)\n")));
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
+  EXPECT_TRUE(report.bit_equal);
+}
+
+TEST(HloCheck, BuffersHaveNoValuesBeforeTheyAreWritten) {
+  const auto written = [](const std::string& rows) {
+    return checked(ring(4), numbers_of(on_four(" x = f32[2,4] parameter(0)\n b = f32[4,4] custom-call(), custom_call_target=\"AllocateBuffer\"\n z = s32[] constant(0)\n two = s32[] constant(" + rows +
+                                               ")\n h = f32[4,4] dynamic-update-slice(b, x, z, z)\n ROOT r = f32[4,4] dynamic-update-slice(h, x, two, z)\n")));
+  };
+  EXPECT_TRUE(written("2").ok) << to_text(written("2").problems);
+  EXPECT_FALSE(written("1").ok) << "the last row is not written";
+}
+
+TEST(HloCheck, WrongGroupsPairsAndShapesAreRefusedWhereTheyStand) {
+  const auto error = [](const std::string& lines) { return to_text(checked(ring(4), numbers_of(on_four(" x = f32[4,2] parameter(0)\n ROOT r = " + lines + "\n"))).problems); };
+  EXPECT_THAT(error("f32[4,2] all-reduce(x), channel_id=1, replica_groups={{0,1,2}}, use_global_device_ids=true, to_apply=%max"), HasSubstr("m:13:2: r: expected groups of equal size that have every device of the mesh"));
+  EXPECT_THAT(error("f32[4,2] all-reduce(x), channel_id=1, replica_groups={{0,1,2,7}}, use_global_device_ids=true, to_apply=%sum"), HasSubstr("m:13:2: expected ids below 4, got 7"));
+  EXPECT_THAT(error("f32[4,2] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,9}}"), HasSubstr("m:13:2: r: expected devices below 4, found 1 to 9"));
+  EXPECT_THAT(error("f32[9,2] all-gather(x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}"), HasSubstr("m:13:2: r: expected arrays that 4 devices share, found 8 and 18 elements"));
 }
 
 TEST(HloCheck, ProductsInFusionsWithSumsMayBeTransposed) {
@@ -299,6 +353,12 @@ ENTRY e {
     const CheckReport report = checked(ring(4), numbers_of(module.replace(module.find("PAIRS"), 5, pairs)));
     EXPECT_TRUE(report.ok) << pairs << '\n' << to_text(report.problems);
   }
+}
+
+TEST(HloCheck, DevicesThatReceiveNothingHaveZerosBeforeTheyAreUsed) {
+  const CheckReport report = checked(ring(4), numbers_of("HloModule m, num_partitions=4\nENTRY e {\n x = f32[4] parameter(0)\n r = f32[4] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,2}}\n"
+                                                         " ROOT n = f32[4] negate(r)\n}\n"));
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
 }
 
 TEST(HloCheck, OneValueTwiceInALoopIsTwoValues) {
