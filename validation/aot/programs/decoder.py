@@ -5,6 +5,7 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import PartitionSpec as P
 
 from arrays import argument, like, placed
@@ -43,7 +44,7 @@ def step(mesh, batch=16, length=1024, features=1024, heads=8, wide=4096, vocabul
         x = lax.with_sharding_constraint(x + jnp.einsum("blhe,hed->bld", mixed, half["o"]), placed(mesh, *stream))
         y = norm(x, w["norm2"])
         x = x + (jax.nn.silu(y @ half["gate"]) * (y @ half["up"])) @ half["down"]
-        return lax.with_sharding_constraint(jax.ad_checkpoint.checkpoint_name(x, "stream"), placed(mesh, *stream))
+        return lax.with_sharding_constraint(checkpoint_name(x, "stream"), placed(mesh, *stream))
 
     policies = {"full": None, "dots": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
                 "offload": jax.checkpoint_policies.save_and_offload_only_these_names(
