@@ -139,5 +139,5 @@ row("decoder_fsdp_tp_h100x256", "step on 32 hosts, FSDP 32 x TP 8, unrolled", "d
 row("decoder_fsdp_b200", "step, FSDP over 8 GPUs", "decoder:step", "b200:1x8", "fsdp=8", **SMALL)
 row("layers_h100x256", "gradients of MLP layers in a scan, FSDP 32 x TP 8", "decoder:layers_only", "h100:32x8", "fsdp=32,tp=8", tokens=131072)
 row("layers_pipelined_h100x256", "the same with cuBLAS and gathers a layer ahead", "decoder:layers_only", "h100:32x8", "fsdp=32,tp=8", tokens=131072,
-    options={"xla_gpu_enable_triton_gemm": "false", "xla_gpu_enable_latency_hiding_scheduler": "true", "xla_gpu_enable_pipelined_all_gather": "true"})
-row("product_cublas_h100", "a product by cuBLAS", "products:product", "h100:1x8", "x=8", left=X, right=(None, "x"), out=X, options={"xla_gpu_enable_triton_gemm": "false"})
+    options={"xla_gpu_enable_triton_gemm": False, "xla_gpu_enable_latency_hiding_scheduler": True, "xla_gpu_enable_pipelined_all_gather": True})
+row("product_cublas_h100", "a product by cuBLAS", "products:product", "h100:1x8", "x=8", left=X, right=(None, "x"), out=X, options={"xla_gpu_enable_triton_gemm": False})
