@@ -218,8 +218,10 @@ Expected<Fields> system_fields(const Options& options, const std::string& defaul
     fields.complete(*rest);
   }
   auto whole = with_plan(std::move(fields));
-  if (whole && !whole->has("machine") && !default_machine.empty()) whole->set("machine", default_machine, option("machine"));
-  return whole;
+  if (!whole) return whole;
+  Fields otherwise;
+  if (!default_machine.empty()) otherwise.set("machine", default_machine, option("machine"));
+  return with_module(*std::move(whole), otherwise);
 }
 
 Expected<System> system_of(const Options& options, const std::string& default_machine) {

@@ -399,6 +399,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
               {"instructions", instructions_of(module)},
               {"opcodes", opcodes_json(module)},
               {"machine", shown.machine},
+              {"assumed", shown.assumed},
               {"collectives", std::move(collectives)},
               {"dots", std::move(dots)},
               {"transforms", std::move(transforms)},
