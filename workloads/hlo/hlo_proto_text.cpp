@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -121,8 +122,15 @@ float f16_of(std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-/// With as many digits as XLA prints of the type.
 std::string real_text(double value, int digits) { return std::isnan(value) ? "nan" : fmt::format("{:.{}g}", value, digits); }
+/// As XLA prints it: with as few digits as surely are a decimal number's own, or with as many as any value needs.
+template <class Real>
+std::string real_text(Real value) {
+  std::string text = real_text(value, std::numeric_limits<Real>::digits10);
+  Real same{};
+  std::from_chars(text.data(), text.data() + text.size(), same);
+  return same == value || std::isnan(value) ? text : real_text(value, std::numeric_limits<Real>::max_digits10);
+}
 
 /// The values of a literal, one after the other; empty: they are not read, or not there.
 std::vector<std::string> values_of(const xla::Literal& literal, HloType type) {
@@ -130,11 +138,11 @@ std::vector<std::string> values_of(const xla::Literal& literal, HloType type) {
   const auto integers = [&](const auto& numbers) {
     for (const auto number : numbers) values.push_back(std::to_string(number));
   };
-  const auto reals = [&](const auto& numbers, int digits) {
-    for (const auto number : numbers) values.push_back(real_text(number, digits));
+  const auto reals = [&](const auto& numbers) {
+    for (const auto number : numbers) values.push_back(real_text(number));
   };
-  const auto pairs = [&](const auto& numbers, int digits) {
-    for (int i = 0; i + 1 < numbers.size(); i += 2) values.push_back(fmt::format("({}, {})", real_text(numbers[i], digits), real_text(numbers[i + 1], digits)));
+  const auto pairs = [&](const auto& numbers) {
+    for (int i = 0; i + 1 < numbers.size(); i += 2) values.push_back(fmt::format("({}, {})", real_text(numbers[i]), real_text(numbers[i + 1])));
   };
   const auto bytes = [&](const std::string& all, auto number) {
     for (const char byte : all) values.push_back(std::to_string(static_cast<decltype(number)>(byte)));
@@ -156,10 +164,10 @@ std::vector<std::string> values_of(const xla::Literal& literal, HloType type) {
     case HloType::u64: integers(literal.u64s()); break;
     case HloType::f16: half_words(literal.f16s(), [](std::uint16_t word) { return real_text(f16_of(word), 5); }); break;
     case HloType::bf16: half_words(literal.bf16s(), [](std::uint16_t word) { return real_text(bf16_of(word), 4); }); break;
-    case HloType::f32: reals(literal.f32s(), 9); break;
-    case HloType::f64: reals(literal.f64s(), 17); break;
-    case HloType::c64: pairs(literal.c64s(), 9); break;
-    case HloType::c128: pairs(literal.c128s(), 17); break;
+    case HloType::f32: reals(literal.f32s()); break;
+    case HloType::f64: reals(literal.f64s()); break;
+    case HloType::c64: pairs(literal.c64s()); break;
+    case HloType::c128: pairs(literal.c128s()); break;
     default: break;
   }
   return values;
