@@ -33,12 +33,14 @@ class CompiledForText {
   Expected<std::optional<CompiledFor>> read() {
     simdjson::dom::parser parser;
     Element root;
-    if (const auto why = parser.parse(text_).get(root); why != simdjson::SUCCESS) return expected(fmt::format("JSON ({})", simdjson::error_message(why)));
+    if (const auto why = parser.parse(text_).get(root); why != simdjson::SUCCESS)
+      return expected(fmt::format("JSON ({})", simdjson::error_message(why)));
     if (!root.is_object()) return std::optional<CompiledFor>{};
     const bool told = text_in(root, "machine", compiled_.machine) && text_in(root, "slice", compiled_.slice) && axes(root) && devices(root);
     if (!told) return *error_;
     if (const std::size_t colon = compiled_.slice.find(':'); colon != std::string::npos) compiled_.slice.erase(0, colon + 1);
-    if (compiled_.machine.empty() && compiled_.slice.empty() && compiled_.axes.empty() && compiled_.devices.empty()) return std::optional<CompiledFor>{};
+    if (compiled_.machine.empty() && compiled_.slice.empty() && compiled_.axes.empty() && compiled_.devices.empty())
+      return std::optional<CompiledFor>{};
     return std::optional{std::move(compiled_)};
   }
 
@@ -60,7 +62,8 @@ class CompiledForText {
 
   bool integer(const Element& from, int most, int& value, std::string_view where) {
     std::int64_t number = 0;
-    if (from.get(number) != simdjson::SUCCESS || number < 0 || number > most) return fail(fmt::format("a whole number from 0 to {} in {}", most, quoted(where)));
+    if (from.get(number) != simdjson::SUCCESS || number < 0 || number > most)
+      return fail(fmt::format("a whole number from 0 to {} in {}", most, quoted(where)));
     value = static_cast<int>(number);
     return true;
   }
@@ -98,7 +101,8 @@ class CompiledForText {
     for (std::size_t i = 0; i < coords.size(); ++i) {
       CompiledFor::Device& device = compiled_.devices.emplace_back();
       simdjson::dom::array triple;
-      if (coords[i].get(triple) != simdjson::SUCCESS || triple.size() > device.coords.size() || triple.size() == 0) return fail("one to three coordinates of each device in \"coords\"");
+      if (coords[i].get(triple) != simdjson::SUCCESS || triple.size() > device.coords.size() || triple.size() == 0)
+        return fail("one to three coordinates of each device in \"coords\"");
       std::size_t d = 0;
       for (const Element coordinate : triple)
         if (!integer(coordinate, most_coordinate, device.coords[d++], "coords")) return false;

@@ -1,5 +1,5 @@
-// For which devices a module was compiled: the JSON that may stand beside it, NAME.json beside NAME.hlo or NAME.hlo.gz. The module itself tells how many there
-// are, not where they are.
+// For which devices a module was compiled: the JSON that may stand beside it, NAME.json beside NAME.hlo or NAME.hlo.gz. The module itself tells how
+// many there are, not where they are.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace podsim {
 
-/// `{"machine": "tpu_v5e", "slice": "4x4", "slices": 1, "axes": {"x": 4, "y": 4}, "coords": [[0, 0, 0], ..], "cores": [0, ..], "slice_index": [0, ..]}`; other keys
-/// are not read. In front of the slice may stand a name and a colon, as topology_name of JAX has it: "v5e:4x4".
+/// `{"machine": "tpu_v5e", "slice": "4x4", "slices": 1, "axes": {"x": 4, "y": 4}, "coords": [[0, 0, 0], ..], "cores": [0, ..], "slice_index": [0,
+/// ..]}`; other keys are not read. In front of the slice may stand a name and a colon, as topology_name of JAX has it: "v5e:4x4".
 struct CompiledFor {
   struct Device {  // as JAX tells it: d.coords, d.core_on_chip, d.slice_index
     std::array<int, 3> coords{};
@@ -26,7 +26,8 @@ struct CompiledFor {
   std::vector<Device> devices{};                    // in the order of the mesh, that is of partitions; none: not told
 };
 
-/// nullopt: there is none beside the module, or it tells nothing of these. Errors: it cannot be read, is no JSON, or has something else in these keys.
+/// nullopt: there is none beside the module, or it tells nothing of these. Errors: it cannot be read, is no JSON, or has something else in these
+/// keys.
 Expected<std::optional<CompiledFor>> read_compiled_for(const std::string& module_path);
 
 }  // namespace podsim

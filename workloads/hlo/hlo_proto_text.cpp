@@ -30,11 +30,39 @@ constexpr std::size_t most_dimensions = 64;
 /// PrimitiveType
 std::optional<HloType> type_numbered(int number) {
   using T = HloType;
-  static const std::unordered_map<int, HloType> types{
-      {1, T::pred},     {2, T::s8},      {3, T::s16},         {4, T::s32},         {5, T::s64},     {6, T::u8},        {7, T::u16},       {8, T::u32},
-      {9, T::u64},      {10, T::f16},    {11, T::f32},        {12, T::f64},        {13, T::tuple},  {14, T::opaque},   {15, T::c64},      {16, T::bf16},
-      {17, T::token},   {18, T::c128},   {19, T::f8e5m2},     {20, T::f8e4m3fn},   {21, T::s4},     {22, T::u4},       {23, T::f8e4m3b11fnuz},
-      {24, T::f8e5m2fnuz}, {25, T::f8e4m3fnuz}, {26, T::s2}, {27, T::u2}, {28, T::f8e4m3}, {29, T::f8e3m4}, {30, T::s1}, {31, T::u1}, {32, T::f4e2m1fn}, {33, T::f8e8m0fnu}};
+  static const std::unordered_map<int, HloType> types{{1, T::pred},
+                                                      {2, T::s8},
+                                                      {3, T::s16},
+                                                      {4, T::s32},
+                                                      {5, T::s64},
+                                                      {6, T::u8},
+                                                      {7, T::u16},
+                                                      {8, T::u32},
+                                                      {9, T::u64},
+                                                      {10, T::f16},
+                                                      {11, T::f32},
+                                                      {12, T::f64},
+                                                      {13, T::tuple},
+                                                      {14, T::opaque},
+                                                      {15, T::c64},
+                                                      {16, T::bf16},
+                                                      {17, T::token},
+                                                      {18, T::c128},
+                                                      {19, T::f8e5m2},
+                                                      {20, T::f8e4m3fn},
+                                                      {21, T::s4},
+                                                      {22, T::u4},
+                                                      {23, T::f8e4m3b11fnuz},
+                                                      {24, T::f8e5m2fnuz},
+                                                      {25, T::f8e4m3fnuz},
+                                                      {26, T::s2},
+                                                      {27, T::u2},
+                                                      {28, T::f8e4m3},
+                                                      {29, T::f8e3m4},
+                                                      {30, T::s1},
+                                                      {31, T::u1},
+                                                      {32, T::f4e2m1fn},
+                                                      {33, T::f8e8m0fnu}};
   const auto found = types.find(number);
   if (found == types.end()) return std::nullopt;
   return found->second;
@@ -104,7 +132,8 @@ std::string sharding_text(const xla::OpSharding& sharding) {
   if (sharding.replicate_on_last_tile_dim()) text += " last_tile_dim_replicate";
   constexpr std::array<std::string_view, 7> names{"replicated", "maximal", "tuple", "other", "manual", "unknown", "unreduced"};
   std::vector<std::string_view> last;
-  for (const int type : sharding.last_tile_dims()) last.push_back(type >= 0 && static_cast<std::size_t>(type) < names.size() ? names[static_cast<std::size_t>(type)] : "unknown");
+  for (const int type : sharding.last_tile_dims())
+    last.push_back(type >= 0 && static_cast<std::size_t>(type) < names.size() ? names[static_cast<std::size_t>(type)] : "unknown");
   if (!last.empty()) text += fmt::format(" last_tile_dims={{{}}}", fmt::join(last, ", "));
   return text + '}';
 }
@@ -203,19 +232,22 @@ class ModuleText {
     for (const xla::HloComputation& computation : module_.computations()) {
       place_ = "computation " + quoted(computation.name());
       if (!is_name(computation.name())) return fail("expected the name of a computation");
-      if (!computations_.emplace(computation.id(), &computation).second) return fail(fmt::format("expected the number {} of a computation once", computation.id()));
+      if (!computations_.emplace(computation.id(), &computation).second)
+        return fail(fmt::format("expected the number {} of a computation once", computation.id()));
       Instructions& instructions = instructions_[&computation];
       for (const xla::HloInstruction& instruction : computation.instructions()) {
         place_ = "instruction " + quoted(instruction.name());
         if (!is_name(instruction.name())) return fail("expected the name of an instruction");
-        if (!instructions.emplace(instruction.id(), &instruction).second) return fail(fmt::format("expected the number {} of an instruction once", instruction.id()));
+        if (!instructions.emplace(instruction.id(), &instruction).second)
+          return fail(fmt::format("expected the number {} of an instruction once", instruction.id()));
       }
     }
     for (const auto& entry : module_.schedule().sequences()) sequences_.emplace(entry.key(), &entry.value());
     // Computations that stand in the names of what starts them.
     for (const xla::HloComputation& computation : module_.computations())
       for (const xla::HloInstruction& instruction : computation.instructions())
-        if (instruction.opcode() == "async-start" && wrapped_in(instruction) != nullptr) sugar_.insert(computations_.at(instruction.called_computation_ids(0)));
+        if (instruction.opcode() == "async-start" && wrapped_in(instruction) != nullptr)
+          sugar_.insert(computations_.at(instruction.called_computation_ids(0)));
     place_.clear();
     return true;
   }
@@ -256,12 +288,15 @@ class ModuleText {
     const auto index = [](const auto& numbers) { return index_text(numbers); };
     std::vector<std::string> aliases, donors;
     for (const auto& alias : module_.input_output_alias().entries())
-      aliases.push_back(fmt::format("{}: ({}, {}, {})", index(alias.output_shape_index()), alias.parameter_number(), index(alias.parameter_shape_index()), alias.kind() == 2 ? "must-alias" : "may-alias"));
+      aliases.push_back(fmt::format("{}: ({}, {}, {})", index(alias.output_shape_index()), alias.parameter_number(),
+                                    index(alias.parameter_shape_index()), alias.kind() == 2 ? "must-alias" : "may-alias"));
     if (!aliases.empty()) text += fmt::format(", input_output_alias={{ {} }}", fmt::join(aliases, ", "));
-    for (const auto& donor : module_.buffer_donor().entries()) donors.push_back(fmt::format("({}, {})", donor.parameter_number(), index(donor.parameter_shape_index())));
+    for (const auto& donor : module_.buffer_donor().entries())
+      donors.push_back(fmt::format("({}, {})", donor.parameter_number(), index(donor.parameter_shape_index())));
     if (!donors.empty()) text += fmt::format(", buffer_donor={{ {} }}", fmt::join(donors, ", "));
     if (module_.device_assignment().replica_count() > 1) text += fmt::format(", replica_count={}", module_.device_assignment().replica_count());
-    if (module_.device_assignment().computation_count() > 1) text += fmt::format(", num_partitions={}", module_.device_assignment().computation_count());
+    if (module_.device_assignment().computation_count() > 1)
+      text += fmt::format(", num_partitions={}", module_.device_assignment().computation_count());
     if (!module_.frontend_attributes().map().empty()) text += ", frontend_attributes=" + frontend_text(module_.frontend_attributes());
     line(text, "");
     line("", "");
@@ -269,7 +304,8 @@ class ModuleText {
   }
 
   bool write_computation(const xla::HloComputation& computation) {
-    const bool is_entry = module_.entry_computation_id() != 0 ? computation.id() == module_.entry_computation_id() : computation.name() == module_.entry_computation_name();
+    const bool is_entry = module_.entry_computation_id() != 0 ? computation.id() == module_.entry_computation_id()
+                                                              : computation.name() == module_.entry_computation_name();
     line(fmt::format("{}%{} {{", is_entry ? "ENTRY " : "", computation.name()), computation.name());
     const Instructions& known = instructions_.at(&computation);
     const auto sequence = sequences_.find(computation.id());
@@ -282,12 +318,16 @@ class ModuleText {
       for (const std::int64_t id : sequence->second->instruction_ids()) {
         const auto found = known.find(id);
         if (found == known.end()) return fail(fmt::format("expected a schedule of its instructions, found the number {}", id));
-        if (!written.insert(id).second) return fail(fmt::format("expected every instruction once in the schedule, found {} again", quoted(found->second->name())));
+        if (!written.insert(id).second)
+          return fail(fmt::format("expected every instruction once in the schedule, found {} again", quoted(found->second->name())));
         if (!write_instruction(computation, known, *found->second)) return false;
       }
-      if (written.size() != known.size()) return fail(fmt::format("expected a schedule of its {} instructions, found {}", known.size(), written.size()));
+      if (written.size() != known.size())
+        return fail(fmt::format("expected a schedule of its {} instructions, found {}", known.size(), written.size()));
     }
-    line(computation.execution_thread().empty() || computation.execution_thread() == "main" ? "}" : "}, execution_thread=" + in_quotes(computation.execution_thread()),
+    line(computation.execution_thread().empty() || computation.execution_thread() == "main"
+             ? "}"
+             : "}, execution_thread=" + in_quotes(computation.execution_thread()),
          computation.name());
     line("", "");
     return true;
@@ -308,8 +348,10 @@ class ModuleText {
       const bool dynamic = d < proto.is_dynamic_dimension_size() && proto.is_dynamic_dimension(d);
       std::int64_t size = proto.dimensions(d);
       if (dynamic) shape.dynamic_dims.push_back(d);
-      if (dynamic && size == std::numeric_limits<std::int64_t>::min()) size = HloShape::unbounded;
-      else if (size < 0) return fail(fmt::format("expected a dimension from 0 on, found {}", size));
+      if (dynamic && size == std::numeric_limits<std::int64_t>::min())
+        size = HloShape::unbounded;
+      else if (size < 0)
+        return fail(fmt::format("expected a dimension from 0 on, found {}", size));
       shape.dims.push_back(size);
     }
     return read_layout(proto.layout(), shape);
@@ -327,7 +369,8 @@ class ModuleText {
     layout.element_bits = static_cast<int>(proto.element_size_in_bits());
     layout.memory_space = static_cast<int>(proto.memory_space());
     if (proto.tail_padding_alignment_in_elements() > 1) layout.others += fmt::format("L({})", proto.tail_padding_alignment_in_elements());
-    for (const xla::SplitConfig& split : proto.split_configs()) layout.others += fmt::format("SC({}:{})", split.dimension(), fmt::join(split.split_indices(), ","));
+    for (const xla::SplitConfig& split : proto.split_configs())
+      layout.others += fmt::format("SC({}:{})", split.dimension(), fmt::join(split.split_indices(), ","));
     shape.has_layout = layout != HloLayout{};
     return true;
   }
@@ -361,7 +404,8 @@ class ModuleText {
     } else if (!attributes(instruction, text)) {
       return false;
     }
-    if (!instruction.async_execution_thread().empty() && instruction.async_execution_thread() != "main") text += ", async_execution_thread=" + in_quotes(instruction.async_execution_thread());
+    if (!instruction.async_execution_thread().empty() && instruction.async_execution_thread() != "main")
+      text += ", async_execution_thread=" + in_quotes(instruction.async_execution_thread());
     if (instruction.has_sharding()) text += ", sharding=" + sharding_text(instruction.sharding());
     if (!instruction.frontend_attributes().map().empty()) text += ", frontend_attributes=" + frontend_text(instruction.frontend_attributes());
     if (!references(known, instruction.control_predecessor_ids(), text)) return false;
@@ -416,7 +460,8 @@ class ModuleText {
     if (!instruction.fft_length().empty()) {
       constexpr std::array<std::string_view, 4> kinds{"FFT", "IFFT", "RFFT", "IRFFT"};
       if (instruction.fft_type() < 0 || instruction.fft_type() > 3) return fail("expected the number of a Fourier transform");
-      text += fmt::format(", fft_type={}, fft_length={}", kinds[static_cast<std::size_t>(instruction.fft_type())], in_braces(instruction.fft_length()));
+      text +=
+          fmt::format(", fft_type={}, fft_length={}", kinds[static_cast<std::size_t>(instruction.fft_type())], in_braces(instruction.fft_length()));
     }
     if (!communication(instruction, text)) return false;
     window(instruction.window(), text);
@@ -438,7 +483,8 @@ class ModuleText {
     }
     if (!instruction.slice_dimensions().empty()) {
       std::vector<std::string> extents;
-      for (const auto& slice : instruction.slice_dimensions()) extents.push_back(fmt::format("[{}:{}:{}]", slice.start(), slice.limit(), slice.stride()));
+      for (const auto& slice : instruction.slice_dimensions())
+        extents.push_back(fmt::format("[{}:{}:{}]", slice.start(), slice.limit(), slice.stride()));
       text += fmt::format(", slice={{{}}}", fmt::join(extents, ", "));
     }
     if (!instruction.dynamic_slice_sizes().empty()) text += ", dynamic_slice_sizes=" + in_braces(instruction.dynamic_slice_sizes());
@@ -460,17 +506,21 @@ class ModuleText {
       return fmt::format("{}", fmt::join(values, "x"));
     };
     text += fmt::format(", window={{size={} stride={} pad={} lhs_dilate={} rhs_dilate={} rhs_reversal={}}}",
-                        each([](const Dimension& d) { return std::to_string(d.size()); }), each([](const Dimension& d) { return std::to_string(d.stride()); }),
+                        each([](const Dimension& d) { return std::to_string(d.size()); }),
+                        each([](const Dimension& d) { return std::to_string(d.stride()); }),
                         each([](const Dimension& d) { return fmt::format("{}_{}", d.padding_low(), d.padding_high()); }),
-                        each([](const Dimension& d) { return std::to_string(d.base_dilation()); }), each([](const Dimension& d) { return std::to_string(d.window_dilation()); }),
+                        each([](const Dimension& d) { return std::to_string(d.base_dilation()); }),
+                        each([](const Dimension& d) { return std::to_string(d.window_dilation()); }),
                         each([](const Dimension& d) { return std::string{d.window_reversal() ? "1" : "0"}; }));
   }
 
   /// "bf01": the dimensions of one array by their letters.
-  bool labels(char first_letter, std::int64_t first, char second_letter, std::int64_t second, const google::protobuf::RepeatedField<std::int64_t>& spatial, std::string& text) {
+  bool labels(char first_letter, std::int64_t first, char second_letter, std::int64_t second,
+              const google::protobuf::RepeatedField<std::int64_t>& spatial, std::string& text) {
     std::string names(static_cast<std::size_t>(spatial.size()) + 2, ' ');
     const auto put = [&](std::int64_t at, char letter) {
-      if (at < 0 || static_cast<std::size_t>(at) >= names.size() || names[static_cast<std::size_t>(at)] != ' ') return fail("expected every dimension of a convolution once");
+      if (at < 0 || static_cast<std::size_t>(at) >= names.size() || names[static_cast<std::size_t>(at)] != ' ')
+        return fail("expected every dimension of a convolution once");
       names[static_cast<std::size_t>(at)] = letter;
       return true;
     };
@@ -486,7 +536,8 @@ class ModuleText {
     text += ", dim_labels=";
     if (!labels('b', dims.input_batch_dimension(), 'f', dims.input_feature_dimension(), dims.input_spatial_dimensions(), text)) return false;
     text += '_';
-    if (!labels('i', dims.kernel_input_feature_dimension(), 'o', dims.kernel_output_feature_dimension(), dims.kernel_spatial_dimensions(), text)) return false;
+    if (!labels('i', dims.kernel_input_feature_dimension(), 'o', dims.kernel_output_feature_dimension(), dims.kernel_spatial_dimensions(), text))
+      return false;
     text += "->";
     return labels('b', dims.output_batch_dimension(), 'f', dims.output_feature_dimension(), dims.output_spatial_dimensions(), text);
   }
@@ -494,9 +545,12 @@ class ModuleText {
   static void product(const xla::HloInstruction& instruction, std::string& text) {
     const bool ragged = instruction.has_ragged_dot_dimension_numbers();
     if (ragged || instruction.has_dot_dimension_numbers()) {
-      const xla::DotDimensionNumbers& dims = ragged ? instruction.ragged_dot_dimension_numbers().dot_dimension_numbers() : instruction.dot_dimension_numbers();
-      for (const auto& [name, numbers] : {std::pair{"lhs_batch_dims", &dims.lhs_batch_dimensions()}, {"lhs_contracting_dims", &dims.lhs_contracting_dimensions()},
-                                          {"rhs_batch_dims", &dims.rhs_batch_dimensions()}, {"rhs_contracting_dims", &dims.rhs_contracting_dimensions()}})
+      const xla::DotDimensionNumbers& dims =
+          ragged ? instruction.ragged_dot_dimension_numbers().dot_dimension_numbers() : instruction.dot_dimension_numbers();
+      for (const auto& [name, numbers] : {std::pair{"lhs_batch_dims", &dims.lhs_batch_dimensions()},
+                                          {"lhs_contracting_dims", &dims.lhs_contracting_dimensions()},
+                                          {"rhs_batch_dims", &dims.rhs_batch_dimensions()},
+                                          {"rhs_contracting_dims", &dims.rhs_contracting_dimensions()}})
         if (!numbers->empty()) text += fmt::format(", {}={}", name, in_braces(*numbers));
       if (ragged)
         text += fmt::format(", lhs_ragged_dims={}, rhs_group_dims={}", in_braces(instruction.ragged_dot_dimension_numbers().lhs_ragged_dimensions()),
@@ -508,10 +562,23 @@ class ModuleText {
       for (const int one : precision) names.emplace_back(one == 1 ? "high" : one == 2 ? "highest" : "default");
       text += fmt::format(", operand_precision={{{}}}", fmt::join(names, ","));
     }
-    constexpr std::array<std::string_view, 14> algorithms{"", "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_f16_f16_f16", "dot_f16_f16_f32", "dot_bf16_bf16_bf16", "dot_bf16_bf16_f32",
-                                                          "dot_bf16_bf16_f32_x3", "dot_bf16_bf16_f32_x6", "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32", "dot_f64_f64_f64", "dot_bf16_bf16_f32_x9"};
+    constexpr std::array<std::string_view, 14> algorithms{"",
+                                                          "dot_any_f8_any_f8_f32",
+                                                          "dot_any_f8_any_f8_f32_fast_accum",
+                                                          "dot_f16_f16_f16",
+                                                          "dot_f16_f16_f32",
+                                                          "dot_bf16_bf16_bf16",
+                                                          "dot_bf16_bf16_f32",
+                                                          "dot_bf16_bf16_f32_x3",
+                                                          "dot_bf16_bf16_f32_x6",
+                                                          "dot_tf32_tf32_f32",
+                                                          "dot_tf32_tf32_f32_x3",
+                                                          "dot_f32_f32_f32",
+                                                          "dot_f64_f64_f64",
+                                                          "dot_bf16_bf16_f32_x9"};
     const int algorithm = instruction.precision_config().algorithm();
-    if (algorithm > 0 && static_cast<std::size_t>(algorithm) < algorithms.size()) text += fmt::format(", algorithm={}", algorithms[static_cast<std::size_t>(algorithm)]);
+    if (algorithm > 0 && static_cast<std::size_t>(algorithm) < algorithms.size())
+      text += fmt::format(", algorithm={}", algorithms[static_cast<std::size_t>(algorithm)]);
   }
 
   /// Of gathers, scatters and sorts.
@@ -521,7 +588,9 @@ class ModuleText {
     };
     if (instruction.has_gather_dimension_numbers()) {
       const xla::GatherDimensionNumbers& dims = instruction.gather_dimension_numbers();
-      lists({{"offset_dims", &dims.offset_dims()}, {"collapsed_slice_dims", &dims.collapsed_slice_dims()}, {"start_index_map", &dims.start_index_map()}});
+      lists({{"offset_dims", &dims.offset_dims()},
+             {"collapsed_slice_dims", &dims.collapsed_slice_dims()},
+             {"start_index_map", &dims.start_index_map()}});
       if (!dims.operand_batching_dims().empty()) lists({{"operand_batching_dims", &dims.operand_batching_dims()}});
       if (!dims.start_indices_batching_dims().empty()) lists({{"start_indices_batching_dims", &dims.start_indices_batching_dims()}});
       text += fmt::format(", index_vector_dim={}", dims.index_vector_dim());
@@ -529,7 +598,9 @@ class ModuleText {
     }
     if (instruction.has_scatter_dimension_numbers()) {
       const xla::ScatterDimensionNumbers& dims = instruction.scatter_dimension_numbers();
-      lists({{"update_window_dims", &dims.update_window_dims()}, {"inserted_window_dims", &dims.inserted_window_dims()}, {"scatter_dims_to_operand_dims", &dims.scatter_dims_to_operand_dims()}});
+      lists({{"update_window_dims", &dims.update_window_dims()},
+             {"inserted_window_dims", &dims.inserted_window_dims()},
+             {"scatter_dims_to_operand_dims", &dims.scatter_dims_to_operand_dims()}});
       if (!dims.input_batching_dims().empty()) lists({{"input_batching_dims", &dims.input_batching_dims()}});
       if (!dims.scatter_indices_batching_dims().empty()) lists({{"scatter_indices_batching_dims", &dims.scatter_indices_batching_dims()}});
       text += fmt::format(", index_vector_dim={}", dims.index_vector_dim());
@@ -544,19 +615,23 @@ class ModuleText {
     if (!instruction.fusion_kind().empty()) text += fmt::format(", kind={}", instruction.fusion_kind());
     if (!instruction.comparison_direction().empty()) text += fmt::format(", direction={}", instruction.comparison_direction());
     if (instruction.comparison_type() == "TOTALORDER") text += ", type=TOTALORDER";
-    if (instruction.exponent_bits() != 0 || instruction.mantissa_bits() != 0) text += fmt::format(", exponent_bits={}, mantissa_bits={}", instruction.exponent_bits(), instruction.mantissa_bits());
+    if (instruction.exponent_bits() != 0 || instruction.mantissa_bits() != 0)
+      text += fmt::format(", exponent_bits={}, mantissa_bits={}", instruction.exponent_bits(), instruction.mantissa_bits());
     if (opcode == "triangular-solve") {
       const xla::TriangularSolveOptions& options = instruction.triangular_solve_options();
       constexpr std::array<std::string_view, 4> transposes{"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
-      for (const auto& [name, given] : {std::pair{"left_side", options.left_side()}, {"lower", options.lower()}, {"unit_diagonal", options.unit_diagonal()}})
+      for (const auto& [name, given] :
+           {std::pair{"left_side", options.left_side()}, {"lower", options.lower()}, {"unit_diagonal", options.unit_diagonal()}})
         if (given) text += fmt::format(", {}=true", name);
-      if (options.transpose_a() >= 0 && options.transpose_a() < 4) text += fmt::format(", transpose_a={}", transposes[static_cast<std::size_t>(options.transpose_a())]);
+      if (options.transpose_a() >= 0 && options.transpose_a() < 4)
+        text += fmt::format(", transpose_a={}", transposes[static_cast<std::size_t>(options.transpose_a())]);
     }
     if (opcode == "cholesky" && instruction.cholesky_options().lower()) text += ", lower=true";
     if (opcode == "topk") text += fmt::format(", k={}, largest={}", instruction.k(), instruction.largest());
     if (instruction.is_host_transfer()) text += ", is_host_transfer=true";
     if (instruction.is_composite()) text += ", is_composite=true";
-    if (instruction.has_cross_program_prefetch_index()) text += fmt::format(", cross_program_prefetch_index={}", instruction.cross_program_prefetch_index());
+    if (instruction.has_cross_program_prefetch_index())
+      text += fmt::format(", cross_program_prefetch_index={}", instruction.cross_program_prefetch_index());
   }
 
   void custom_call(const xla::HloInstruction& instruction, std::string& text) {
@@ -572,15 +647,18 @@ class ModuleText {
     if (instruction.custom_call_has_side_effect()) text += ", custom_call_has_side_effect=true";
     if (instruction.custom_call_schedule() == 1) text += ", custom_call_schedule=SCHEDULE_LATEST";
     if (instruction.custom_call_schedule() == 2) text += ", custom_call_schedule=SCHEDULE_EARLIEST";
-    constexpr std::array<std::string_view, 5> versions{"", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+    constexpr std::array<std::string_view, 5> versions{"", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",
+                                                       "API_VERSION_TYPED_FFI"};
     const int version = instruction.custom_call_api_version();
-    if (version > 1 && static_cast<std::size_t>(version) < versions.size()) text += fmt::format(", api_version={}", versions[static_cast<std::size_t>(version)]);
+    if (version > 1 && static_cast<std::size_t>(version) < versions.size())
+      text += fmt::format(", api_version={}", versions[static_cast<std::size_t>(version)]);
   }
 
   static void aliases(const xla::HloInstruction& instruction, std::string& text) {
     std::vector<std::string> pairs;
     for (const auto& pair : instruction.output_operand_aliasing())
-      pairs.push_back(fmt::format("{}: ({}, {})", index_text(pair.output_shape_index()), pair.operand_index(), index_text(pair.operand_shape_index())));
+      pairs.push_back(
+          fmt::format("{}: ({}, {})", index_text(pair.output_shape_index()), pair.operand_index(), index_text(pair.operand_shape_index())));
     if (!pairs.empty()) text += fmt::format(", output_to_operand_aliasing={{{}}}", fmt::join(pairs, ", "));
   }
 
@@ -598,7 +676,8 @@ class ModuleText {
   }
 
   bool replica_groups(const xla::HloInstruction& instruction, std::string& text) {
-    static const std::unordered_set<std::string_view> grouped{"all-reduce", "all-reduce-start", "all-gather", "all-gather-start", "reduce-scatter", "all-to-all", "ragged-all-to-all", "collective-broadcast"};
+    static const std::unordered_set<std::string_view> grouped{"all-reduce",     "all-reduce-start", "all-gather",        "all-gather-start",
+                                                              "reduce-scatter", "all-to-all",       "ragged-all-to-all", "collective-broadcast"};
     const xla::CollectiveDeviceList& list = instruction.collective_device_list();
     Expected<ReplicaGroups> groups = ReplicaGroups{};
     if (instruction.has_mesh_axes_replica_group_list())
@@ -619,20 +698,23 @@ class ModuleText {
   static Expected<ReplicaGroups> listed_groups(const google::protobuf::RepeatedPtrField<xla::ReplicaGroup>& listed) {
     std::vector<std::vector<std::int64_t>> groups;
     for (const xla::ReplicaGroup& group : listed) groups.emplace_back(group.replica_ids().begin(), group.replica_ids().end());
-    if (std::ranges::any_of(groups, [](const auto& group) { return group.empty(); })) return Diagnostic{{}, "expected devices in every replica group"};
+    if (std::ranges::any_of(groups, [](const auto& group) { return group.empty(); }))
+      return Diagnostic{{}, "expected devices in every replica group"};
     return ReplicaGroups::of_list(groups);
   }
 
   static Expected<ReplicaGroups> iota_groups(const xla::IotaReplicaGroupList& iota) {
     std::vector<int> transpose(iota.iota_transpose_perm().begin(), iota.iota_transpose_perm().end());
     if (std::ranges::is_sorted(transpose)) transpose.clear();
-    return ReplicaGroups::of_iota({iota.num_replica_groups(), iota.num_devices_per_group()}, {iota.iota_reshape_dims().begin(), iota.iota_reshape_dims().end()}, transpose, {});
+    return ReplicaGroups::of_iota({iota.num_replica_groups(), iota.num_devices_per_group()},
+                                  {iota.iota_reshape_dims().begin(), iota.iota_reshape_dims().end()}, transpose, {});
   }
 
   static Expected<ReplicaGroups> mesh_groups(const xla::MeshAxesReplicaGroupList& list) {
     std::vector<ReplicaGroups::Axis> axes;
     for (const auto& axis : list.mesh().axes()) {
-      if (axis.name().find('\'') != std::string::npos) return Diagnostic{{}, "expected the name of an axis without quotation marks, found " + quoted(axis.name())};
+      if (axis.name().find('\'') != std::string::npos)
+        return Diagnostic{{}, "expected the name of an axis without quotation marks, found " + quoted(axis.name())};
       axes.push_back({axis.name(), axis.size()});
     }
     std::vector<std::int64_t> ids(list.mesh().device_ids().begin(), list.mesh().device_ids().end());
@@ -653,7 +735,8 @@ class ModuleText {
     }
     std::vector<ReplicaGroups::AxisPart> listed;
     for (const auto& axis : list.axes()) {
-      if (axis.mesh_axis_index() < 0 || axis.mesh_axis_index() >= static_cast<std::int64_t>(axes.size())) return Diagnostic{{}, fmt::format("expected an axis of the mesh, found number {}", axis.mesh_axis_index())};
+      if (axis.mesh_axis_index() < 0 || axis.mesh_axis_index() >= static_cast<std::int64_t>(axes.size()))
+        return Diagnostic{{}, fmt::format("expected an axis of the mesh, found number {}", axis.mesh_axis_index())};
       ReplicaGroups::AxisPart part{static_cast<int>(axis.mesh_axis_index())};
       if (axis.has_sub_axis_info()) part.before = axis.sub_axis_info().pre_size(), part.size = axis.sub_axis_info().size();
       listed.push_back(part);
@@ -670,7 +753,9 @@ class ModuleText {
     }
     if (names.empty()) return true;
     const std::string& opcode = instruction.opcode();
-    const auto wanted = [&](std::size_t count) { return names.size() == count || fail(fmt::format("expected {} computations that a {} calls, found {}", count, opcode, names.size())); };
+    const auto wanted = [&](std::size_t count) {
+      return names.size() == count || fail(fmt::format("expected {} computations that a {} calls, found {}", count, opcode, names.size()));
+    };
     if (opcode == "while") {
       if (!wanted(2)) return false;
       text += fmt::format(", condition={}, body={}", names[1], names[0]);
@@ -712,7 +797,8 @@ Expected<HloProtoText> text_of_hlo_proto(std::string_view bytes, const std::stri
   const auto size = static_cast<int>(std::min<std::size_t>(bytes.size(), std::numeric_limits<int>::max()));
   // Both begin with their field 1: of a file a module, of a module its name.
   xla::HloFile whole;
-  if (whole.ParseFromArray(bytes.data(), size) && whole.hlo_module().computations_size() > 0) return ModuleText{whole.hlo_module(), file, most}.write();
+  if (whole.ParseFromArray(bytes.data(), size) && whole.hlo_module().computations_size() > 0)
+    return ModuleText{whole.hlo_module(), file, most}.write();
   xla::HloModule module;
   if (module.ParseFromArray(bytes.data(), size) && module.computations_size() > 0) return ModuleText{module, file, most}.write();
   return Diagnostic{{file}, "expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto"};

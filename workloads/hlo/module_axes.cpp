@@ -111,14 +111,16 @@ class CollectiveAxes {
     if (attributes.across_slices) return true;
     if (!attributes.source_target_pairs.empty()) {
       any_ = true;
-      if (module_.replica_count == 1 && std::ranges::find(permutes_, attributes.source_target_pairs) == permutes_.end()) permutes_.push_back(attributes.source_target_pairs);
+      if (module_.replica_count == 1 && std::ranges::find(permutes_, attributes.source_target_pairs) == permutes_.end())
+        permutes_.push_back(attributes.source_target_pairs);
       return true;
     }
     if (!attributes.replica_groups) return true;
     any_ = true;
     if (std::ranges::find(seen_, *attributes.replica_groups) != seen_.end()) return true;
     seen_.push_back(*attributes.replica_groups);
-    if (attributes.replica_groups->spelling() == ReplicaGroups::Spelling::mesh && module_.replica_count == 1) add_mesh(attributes.replica_groups->axes());
+    if (attributes.replica_groups->spelling() == ReplicaGroups::Spelling::mesh && module_.replica_count == 1)
+      add_mesh(attributes.replica_groups->axes());
     const auto flat = groups_among(module_, instruction, devices_);
     if (!flat || flat->count() == 0 || !add_group(flat->devices(0), strides_)) return false;
     groups_.push_back(*flat);
@@ -129,7 +131,8 @@ class CollectiveAxes {
     std::erase_if(axes, [](const ReplicaGroups::Axis& axis) { return axis.size == 1; });
     Strides more = strides_;
     std::int64_t stride = 1;
-    for (auto axis = axes.rbegin(); axis != axes.rend() && axis->size > 0 && stride <= devices_ / axis->size; ++axis) more.insert(stride *= axis->size);
+    for (auto axis = axes.rbegin(); axis != axes.rend() && axis->size > 0 && stride <= devices_ / axis->size; ++axis)
+      more.insert(stride *= axis->size);
     if (stride != devices_ || !is_chain(more)) return;
     strides_ = std::move(more);
     if (std::ranges::none_of(axes, [](const ReplicaGroups::Axis& axis) { return is_generated(axis.name); })) named_.push_back(std::move(axes));

@@ -65,7 +65,8 @@ void expect_same(HloModule binary, HloModule text) {
   // Where the text has {...}, the message has values.
   for (std::size_t c = 0; c < std::min(binary.computations.size(), text.computations.size()); ++c)
     for (std::size_t i = 0; i < std::min(binary.computations[c].instructions.size(), text.computations[c].instructions.size()); ++i)
-      if (text.computations[c].instructions[i].attributes->literal.kind == HloLiteral::Kind::elided && binary.computations[c].instructions[i].opcode == HloOpcode::constant) {
+      if (text.computations[c].instructions[i].attributes->literal.kind == HloLiteral::Kind::elided &&
+          binary.computations[c].instructions[i].opcode == HloOpcode::constant) {
         HloAttributes attributes = *binary.computations[c].instructions[i].attributes;
         EXPECT_EQ(attributes.literal.kind, HloLiteral::Kind::values);
         attributes.literal = text.computations[c].instructions[i].attributes->literal;
@@ -117,7 +118,8 @@ TEST_P(BinaryForm, AsHloProtoIsTheSame) {
   const std::string module = bytes_of(folder + GetParam() + ".hlo.pb");
   xla::HloFile file;
   ASSERT_TRUE(file.mutable_hlo_module()->ParseFromString(module));
-  const auto alone = read_hlo(module, "m"), wrapped = read_hlo(file.SerializeAsString() + std::string{"\x1a\x02\x08\x01", 4}, "m");  // with a buffer_assignment
+  const auto alone = read_hlo(module, "m"),
+             wrapped = read_hlo(file.SerializeAsString() + std::string{"\x1a\x02\x08\x01", 4}, "m");  // with a buffer_assignment
   ASSERT_TRUE(alone && wrapped) << to_text(wrapped ? alone.error() : wrapped.error());
   EXPECT_EQ(alone->computations.size(), wrapped->computations.size());
   EXPECT_EQ(alone->name, wrapped->name);
@@ -139,14 +141,24 @@ TEST(ReadHloProto, ErrorsNameTheInstruction) {
   const std::string& name = module.computations(module.computations_size() - 1).instructions(0).name();
   EXPECT_EQ(changed([](Module&, Computation& entry) { entry.mutable_instructions(0)->mutable_shape()->set_element_type(99); }),
             "m.pb: instruction \"" + name + "\": expected the number of an element type, found 99");
-  EXPECT_THAT(changed([](Module&, Computation& entry) { entry.mutable_instructions(0)->set_name("a b"); }), HasSubstr("instruction \"a b\": expected the name of an instruction"));
-  EXPECT_THAT(changed([](Module&, Computation& entry) { entry.mutable_instructions(entry.instructions_size() - 1)->set_operand_ids(0, 1 << 30); }), HasSubstr("expected operands in its computation, found the number 1073741824"));
-  EXPECT_THAT(changed([](Module&, Computation& entry) { entry.mutable_instructions(1)->set_id(entry.instructions(0).id()); }), HasSubstr("of an instruction once"));
-  EXPECT_THAT(changed([](Module& m, Computation& entry) { m.mutable_schedule()->mutable_sequences(0)->mutable_value()->clear_instruction_ids(), static_cast<void>(entry); }), HasSubstr("expected a schedule of its"));
+  EXPECT_THAT(changed([](Module&, Computation& entry) { entry.mutable_instructions(0)->set_name("a b"); }),
+              HasSubstr("instruction \"a b\": expected the name of an instruction"));
+  EXPECT_THAT(changed([](Module&, Computation& entry) { entry.mutable_instructions(entry.instructions_size() - 1)->set_operand_ids(0, 1 << 30); }),
+              HasSubstr("expected operands in its computation, found the number 1073741824"));
+  EXPECT_THAT(changed([](Module&, Computation& entry) { entry.mutable_instructions(1)->set_id(entry.instructions(0).id()); }),
+              HasSubstr("of an instruction once"));
+  EXPECT_THAT(changed([](Module& m, Computation& entry) {
+                m.mutable_schedule()->mutable_sequences(0)->mutable_value()->clear_instruction_ids(), static_cast<void>(entry);
+              }),
+              HasSubstr("expected a schedule of its"));
   // What the text's reader finds is told by the instruction, too.
-  EXPECT_EQ(changed([](Module&, Computation& entry) { entry.mutable_instructions(0)->set_opcode("dot"), entry.mutable_instructions(0)->mutable_dot_dimension_numbers()->add_lhs_batch_dimensions(-1); }),
+  EXPECT_EQ(changed([](Module&, Computation& entry) {
+              entry.mutable_instructions(0)->set_opcode("dot"),
+                  entry.mutable_instructions(0)->mutable_dot_dimension_numbers()->add_lhs_batch_dimensions(-1);
+            }),
             "m.pb: " + name + ": expected a number from 0 on, got \"-1}\"");
-  EXPECT_EQ(changed([](Module& m, Computation&) { m.clear_computations(); }), "m.pb: expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto");
+  EXPECT_EQ(changed([](Module& m, Computation&) { m.clear_computations(); }),
+            "m.pb: expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto");
 }
 
 TEST(ReadHloProto, TextsThatGrowBeyondMeasureAreRefused) {

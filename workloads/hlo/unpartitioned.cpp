@@ -30,8 +30,12 @@ Status check_partitioned(const HloModule& module) {
     }
   if (told == nullptr && !communicates && !module.entry_computation().name.ends_with("_spmd")) told = divided;
   if (told == nullptr) return success();
-  return Diagnostic{module.where(*told), fmt::format("expected a module that is partitioned, whose shapes are those of one device, as compiled.as_text() and *.after_optimizations.txt have it; "
-                                                     "{} is one of whole arrays with shardings (lowered.as_text(), *.before_optimizations.txt)", module.name)};
+  return Diagnostic{
+      module.where(*told),
+      fmt::format(
+          "expected a module that is partitioned, whose shapes are those of one device, as compiled.as_text() and *.after_optimizations.txt have it; "
+          "{} is one of whole arrays with shardings (lowered.as_text(), *.before_optimizations.txt)",
+          module.name)};
 }
 
 }  // namespace podsim

@@ -24,7 +24,8 @@ std::string mesh_text(const std::vector<std::pair<std::string, int>>& axes) {
 
 class ModuleSystem {
  public:
-  ModuleSystem(Fields fields, std::shared_ptr<const HloModule> module, bool needs_slice) : fields_{std::move(fields)}, module_{std::move(module)}, needs_slice_{needs_slice} {}
+  ModuleSystem(Fields fields, std::shared_ptr<const HloModule> module, bool needs_slice)
+      : fields_{std::move(fields)}, module_{std::move(module)}, needs_slice_{needs_slice} {}
 
   Expected<Fields> complete(const Fields& otherwise) {
     const auto beside = read_compiled_for(fields_.text("hlo"));
@@ -93,7 +94,8 @@ class ModuleSystem {
         chip = chip * extent + device.coords[d];
       }
       if (device.core >= machine->chip.devices)
-        return Diagnostic{{told.file}, fmt::format("expected cores below {}, as {} has on a chip, found {}", machine->chip.devices, machine->name, device.core)};
+        return Diagnostic{{told.file},
+                          fmt::format("expected cores below {}, as {} has on a chip, found {}", machine->chip.devices, machine->name, device.core)};
       wanted.push_back(chip * machine->chip.devices + device.core);
     }
     const SourceLocation where{told.file};
@@ -146,17 +148,20 @@ class ModuleSystem {
     if (machine.slices.any_shape && deduced_mesh_) return success();  // the sizes of the mesh
     const auto wrong = [&](const std::string& what) { return Diagnostic{fields_.where("slice"), fmt::format("is missing, and {}", what)}; };
     if (devices % machine.chip.devices != 0)
-      return wrong(fmt::format("{} is of {} device{}, where chips of {} have {}; --devices says which ones of a slice", module_->name, devices, devices == 1 ? "" : "s", machine.name, machine.chip.devices));
+      return wrong(fmt::format("{} is of {} device{}, where chips of {} have {}; --devices says which ones of a slice", module_->name, devices,
+                               devices == 1 ? "" : "s", machine.name, machine.chip.devices));
     const std::int64_t chips = devices / machine.chip.devices;
     const auto offered = offered_slices(machine, chips);
     if (offered.empty()) return wrong(fmt::format("{} has no slice of the {} devices of {}", machine.name, devices, module_->name));
     if (offered.size() > 1 && machine.interconnect == Interconnect::grid && !machine.slices.any_shape) {
       std::vector<std::string> shapes;
       for (const Slice& slice : offered) shapes.push_back(to_text(slice));
-      return wrong(fmt::format("{} has {} slices of the {} devices of {}: {}", machine.name, offered.size(), devices, module_->name, fmt::join(shapes, ", ")));
+      return wrong(
+          fmt::format("{} has {} slices of the {} devices of {}: {}", machine.name, offered.size(), devices, module_->name, fmt::join(shapes, ", ")));
     }
     fields_.set("slice", to_text(offered.front()), {module_->file});
-    assumed_.push_back(fmt::format("slice {}: {} of {} with {} device{}", to_text(offered.front()), offered.size() > 1 ? "the first" : "the one", machine.name, devices, devices == 1 ? "" : "s"));
+    assumed_.push_back(fmt::format("slice {}: {} of {} with {} device{}", to_text(offered.front()), offered.size() > 1 ? "the first" : "the one",
+                                   machine.name, devices, devices == 1 ? "" : "s"));
     return success();
   }
 

@@ -116,7 +116,7 @@ struct HloSpec {
   HloScheduleOptions options{};  // with values: for a check on numbers
   CollectivePolicy collectives{std::string{by_dimension_name}, {}};
   std::vector<std::string> assumed{};   // of its system, in sentences: KnownModule
-  bool order_given = false;             // whether anybody says on which device each partition runs; else the mesh's order is assumed
+  bool order_given = true;              // whether anybody says on which device each partition runs; else the mesh's order is assumed
   std::optional<ProgramText> equals{};  // what it should compute: its parameters are the inputs, its results the outputs, in order. Of schedules with values
 };
 
