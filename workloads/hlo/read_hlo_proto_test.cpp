@@ -161,6 +161,45 @@ TEST(ReadHloProto, ErrorsNameTheInstruction) {
             "m.pb: expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto");
 }
 
+TEST(ReadHloProto, AnAsynchronousOperationOfOneInstructionIsThatInstructionsStart) {
+  xla::HloModule module;
+  module.set_name("m");
+  module.set_entry_computation_id(2);
+  const auto add = [](xla::HloComputation& computation, std::int64_t id, const std::string& name, const std::string& opcode,
+                      std::int64_t length) -> xla::HloInstruction& {
+    xla::HloInstruction& instruction = *computation.add_instructions();
+    instruction.set_id(id), instruction.set_name(name), instruction.set_opcode(opcode);
+    instruction.mutable_shape()->set_element_type(11);
+    instruction.mutable_shape()->add_dimensions(length);
+    computation.set_root_id(id);
+    return instruction;
+  };
+  xla::HloComputation& wrapped = *module.add_computations();
+  wrapped.set_id(1), wrapped.set_name("wrapped");
+  add(wrapped, 1, "p", "parameter", 8);
+  xla::HloInstruction& slice = add(wrapped, 2, "cut", "slice", 4);
+  slice.add_operand_ids(1);
+  slice.add_slice_dimensions()->set_limit(4), slice.mutable_slice_dimensions(0)->set_stride(1);
+  xla::HloComputation& entry = *module.add_computations();
+  entry.set_id(2), entry.set_name("e");
+  add(entry, 11, "x", "parameter", 8);
+  xla::HloInstruction& start = add(entry, 12, "s", "async-start", 8);
+  start.add_operand_ids(11), start.add_called_computation_ids(1);
+  const xla::Shape whole = start.shape(), part = slice.shape();
+  start.mutable_shape()->Clear();
+  start.mutable_shape()->set_element_type(13);
+  start.mutable_shape()->add_tuple_shapes()->set_element_type(13);
+  *start.mutable_shape()->mutable_tuple_shapes(0)->add_tuple_shapes() = whole;
+  *start.mutable_shape()->add_tuple_shapes() = part;
+  add(entry, 13, "d", "async-done", 4).add_operand_ids(12);
+  const auto read = read_hlo(module.SerializeAsString(), "m");
+  ASSERT_TRUE(read) << to_text(read.error());
+  EXPECT_EQ(read->computations.size(), 1u);
+  EXPECT_EQ(opcode_text(test::instruction_named(*read, "s")), "slice-start");
+  EXPECT_EQ(opcode_text(test::instruction_named(*read, "d")), "slice-done");
+  EXPECT_EQ(test::instruction_named(*read, "s").attributes->slice, std::vector<HloSliceExtent>{(HloSliceExtent{0, 4, 1})});
+}
+
 TEST(ReadHloProto, TextsThatGrowBeyondMeasureAreRefused) {
   xla::HloModule module;
   module.set_name("m");
