@@ -15,6 +15,11 @@
 
 namespace podsim {
 
+std::string to_text(const MeshOrder& order) {
+  if (const auto* listed = std::get_if<ListedOrder>(&order)) return listed->file;
+  return std::holds_alternative<SnakeOrder>(order) ? "snake" : std::holds_alternative<JaxOrder>(order) ? "jax" : "row-major";
+}
+
 namespace {
 
 /// The grid that a mesh is laid over. It wraps where going on from the last coordinate to the first is a step like any other: on dimensions that the
@@ -55,11 +60,6 @@ Expected<PlacedMesh> place_as_jax(const Machine& machine, const Slice& slice, co
   return place_device_mesh(*assigned, names, grid);
 }
 
-std::string name_of(const MeshOrder& order) {
-  if (const auto* listed = std::get_if<ListedOrder>(&order)) return listed->file;
-  return std::holds_alternative<SnakeOrder>(order) ? "snake" : std::holds_alternative<JaxOrder>(order) ? "jax" : "row-major";
-}
-
 Expected<PlacedMesh> place_as_listed(const Grid& grid, const MeshSizes& sizes, const std::string& file) {
   const auto text = read_file(file, list_limit);
   if (!text) return blamed_on(of_field("mesh_order"), in_context("expected row-major, jax, snake or a file of chip numbers", text.error()));
@@ -74,7 +74,7 @@ Expected<std::vector<int>> devices_of(const SystemSpec& spec, const Grid& layout
   const auto wrong = [](std::string message) { return Diagnostic{of_field("devices"), std::move(message)}; };
   if (!spec.slice) return wrong("numbers devices of the `slice`, which is missing");
   if (!std::holds_alternative<RowMajorOrder>(spec.order))
-    return wrong(fmt::format("says the order of devices itself; expected `mesh_order` row-major beside it, found {}", quoted(name_of(spec.order))));
+    return wrong(fmt::format("says the order of devices itself; expected `mesh_order` row-major beside it, found {}", quoted(to_text(spec.order))));
   std::vector<bool> taken(static_cast<std::size_t>(layout.chips()), false);
   bool in_order = spec.devices.size() == taken.size();
   for (std::size_t i = 0; i < spec.devices.size(); ++i) {
@@ -104,11 +104,11 @@ Expected<PlacedMesh> place(const SystemSpec& spec, const Slice& slice, const Top
   }
   const Grid* grid = topology.grid();
   if (grid == nullptr || spec.slices > 1)
-    return Diagnostic{of_field("mesh_order"), "expected row-major on switches and on several slices, found " + quoted(name_of(spec.order))};
+    return Diagnostic{of_field("mesh_order"), "expected row-major on switches and on several slices, found " + quoted(to_text(spec.order))};
   if (jax != nullptr) return place_as_jax(machine, slice, *grid, sizes, *jax);
   const auto* listed = std::get_if<ListedOrder>(&spec.order);
   if (listed != nullptr && machine.chip.devices > 1)
-    return Diagnostic{of_field("mesh_order"), "expected row-major, jax or snake on chips of two devices, found " + quoted(name_of(spec.order))};
+    return Diagnostic{of_field("mesh_order"), "expected row-major, jax or snake on chips of two devices, found " + quoted(to_text(spec.order))};
   if (listed != nullptr) return place_as_listed(*grid, sizes, listed->file);
   return place_in_order(*grid, sizes, snake_order(*grid), machine.chip.devices);
 }
@@ -282,6 +282,27 @@ DeviceList device_list(const Machine& machine, const Slice& slice) {
   list.extents.resize(3, 1);
   list.cores = machine.chip.devices;
   return list;
+}
+
+std::vector<int> device_numbers(const System& system) {
+  std::vector<int> numbers;
+  for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
+    numbers.push_back(system.placement.chip_of[d].value * system.machine.chip.devices + (system.placement.core_of.empty() ? 0 : system.placement.core_of[d]));
+  return numbers;
+}
+
+std::string other_jax_order(const System& system) {
+  if (!std::holds_alternative<RowMajorOrder>(system.order) || !system.devices.empty() || system.slices > 1) return {};
+  SystemSpec spec{system.machine, system.slice, false, system.wrap, system.joined_by};
+  for (const MeshAxis& axis : system.mesh.axes()) spec.mesh.emplace_back(axis.name, axis.size);
+  for (const bool split : {false, true}) {
+    spec.order = JaxOrder{split, false};
+    const auto jax = make_system(spec);
+    if (!jax) continue;
+    if (device_numbers(*jax) == device_numbers(system)) return {};
+    return split ? "--mesh-order jax --allow-split-axes" : "--mesh-order jax";
+  }
+  return {};
 }
 
 std::vector<int> jax_device_ids(const System& system) {

@@ -28,6 +28,8 @@ struct ListedOrder {
   std::string file;  // chip numbers, in the format of parse_device_order()
 };
 using MeshOrder = std::variant<RowMajorOrder, SnakeOrder, JaxOrder, ListedOrder>;
+/// "row-major", "snake", "jax", or the file.
+std::string to_text(const MeshOrder& order);
 
 /// Devices slower than the machine's: all devices of one chip, or a random fraction of all.
 struct SlowDevices {
@@ -124,6 +126,12 @@ std::string to_text(const System& system);
 
 /// The devices of a slice as jax_devices() needs them.
 DeviceList device_list(const Machine& machine, const Slice& slice);
+
+/// The number of each device of the mesh in all slices, as SystemSpec::devices counts them.
+std::vector<int> device_numbers(const System& system);
+/// If JAX's create_device_mesh would lay the mesh of a row-major system over its slice in another order, the options that say so: "--mesh-order jax", with
+/// --allow-split-axes where it needs that. Empty: it is the same order, or JAX has none, or the system's order is not row-major.
+std::string other_jax_order(const System& system);
 
 /// JAX's ids of the devices, in the order of the mesh: what jax.sharding.Mesh takes, flattened.
 std::vector<int> jax_device_ids(const System& system);

@@ -52,9 +52,9 @@ OptionGroup check_options_described() {
 }
 
 /// As it is checked, with the description of its problem. `of_itself`: a module beside its own meaning, whatever --equals says.
-Expected<LoweredProblem> lowered_problem(const Options& options, const RunOptions& how, bool of_itself) {
+Expected<LoweredProblem> lowered_problem(const Fields& fields, const Options& options, const RunOptions& how, bool of_itself) {
   how.tell("laying out the mesh");
-  auto asked = problem_of(options, DType::f32, "ideal");
+  auto asked = problem_of(fields, DType::f32);
   if (!asked) return asked.error();
   if (auto* module = std::get_if<HloSpec>(&asked->problem)) {
     module->options.values = !options.flag("structure-only");
@@ -74,10 +74,12 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   how.inline_calls = true;  // proofs look at every task
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, how);
-  auto problem = lowered_problem(options, how, false);
+  const auto fields = system_fields(options, "ideal");
+  if (!fields) return fields.error();
+  auto problem = lowered_problem(*fields, options, how, false);
   if (!problem) return problem.error();
   if (options.has("equals")) {  // of a schedule that does not do what the module says, a proof would say nothing of the module
-    auto itself = lowered_problem(options, how, true);
+    auto itself = lowered_problem(*fields, options, how, true);
     if (!itself) return itself.error();
     const auto same = check_with_progress(itself->lowered, *given, line, console.interrupted);
     if (!same) return same.error();

@@ -152,7 +152,7 @@ OptionGroup workload_options() {
 }
 
 OptionGroup module_options() {
-  return {{"hlo", input_file("FILE"), "a compiled module: compiled.as_text(), *.after_optimizations.txt, on as many\ndevices as it has"},
+  return {{"hlo", input_file("FILE"), "a compiled module: compiled.as_text(), *.after_optimizations.txt, or a binary\nHloProto or HloModuleProto, gzipped or not; - is the standard input"},
           {"hlo-schedule", word("text|overlap", "overlap"), "of a module that is not scheduled: instructions in the text's order, where\ncollectives block; or collectives that begin when their operands are there"},
           {"rewrite", word("reduce-scatter"), "an all-reduce of which only the own block is used becomes one, as GPU\ncompilers do"},
           {"trip-count", words("NAME=N"), "iterations of the loop NAME, where the module does not tell; repeatable"},
@@ -218,8 +218,10 @@ Expected<Fields> system_fields(const Options& options, const std::string& defaul
     fields.complete(*rest);
   }
   auto whole = with_plan(std::move(fields));
-  if (whole && !whole->has("machine") && !default_machine.empty()) whole->set("machine", default_machine, option("machine"));
-  return whole;
+  if (!whole) return whole;
+  Fields otherwise;
+  if (!default_machine.empty()) otherwise.set("machine", default_machine, option("machine"));
+  return with_module(*std::move(whole), otherwise);
 }
 
 Expected<System> system_of(const Options& options, const std::string& default_machine) {

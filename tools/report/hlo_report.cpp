@@ -329,9 +329,11 @@ Expected<std::string> hlo_table(const ShownHlo& shown) {
   const auto rows = collective_rows(shown);
   if (!rows) return rows.error();
   const HloModule& module = shown.module;
-  std::string text = fmt::format("{}: {}, {} devices, {} instructions in {} computations; times on {}\n\n", module.name,
+  std::string text = fmt::format("{}: {}, {} devices, {} instructions in {} computations; times on {}\n", module.name,
                                  module.is_scheduled ? "scheduled" : "not scheduled", shown.mesh ? shown.mesh->devices() : devices_of(module),
                                  grouped(static_cast<std::int64_t>(instructions_of(module))), module.computations.size(), shown.machine);
+  for (const std::string& assumed : shown.assumed) text += fmt::format("assumed: {}\n", assumed);
+  text += '\n';
   text += collectives_text(shown, *rows) + products_text(shown) + transforms_text(shown) + windows_text(shown) + rest_text(shown);
   if (const auto memory = peak_memory_of(module))
     text += fmt::format("peak memory: {} of HBM ({} of it parameters)\n", to_text(memory->hbm), to_text(memory->parameters));
@@ -399,6 +401,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
               {"instructions", instructions_of(module)},
               {"opcodes", opcodes_json(module)},
               {"machine", shown.machine},
+              {"assumed", shown.assumed},
               {"collectives", std::move(collectives)},
               {"dots", std::move(dots)},
               {"transforms", std::move(transforms)},

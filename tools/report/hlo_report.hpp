@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/report/json.hpp"
 #include "workloads/hlo/hlo_summary.hpp"
@@ -14,7 +15,8 @@ struct ShownHlo {
   HloModule module;
   HloSummary summary;
   std::optional<Mesh> mesh{};
-  std::string machine;  // whose core's times are told
+  std::string machine;                 // whose core's times are told
+  std::vector<std::string> assumed{};  // of its system, in sentences
 };
 
 /// Collectives, products, windows, copies, custom-calls, loops and what is not known, each a table; rows that are alike are one, with their number.

@@ -329,7 +329,7 @@ Json row_json(const Row& row) {
     const HloRunSummary& hlo = *row.problem.hlo;
     Json opaque = Json::array();
     for (const HloOpaque& unknown : hlo.opaque) opaque.push_back(Json{{"instruction", unknown.instruction}, {"target", unknown.target}, {"bytes", unknown.bytes.count()}});
-    json.update(Json{{"module", hlo.module}, {"instructions", hlo.instructions}, {"is_scheduled", hlo.is_scheduled}, {"opaque", opaque}, {"assumed", hlo.notes}});
+    json.update(Json{{"module", hlo.module}, {"instructions", hlo.instructions}, {"is_scheduled", hlo.is_scheduled}, {"opaque", opaque}, {"assumed", hlo.notes}, {"mesh_order", Json{{"order", hlo.mesh_order}, {"assumed", hlo.mesh_order_assumed}}}});
     if (hlo.memory) json.set("module_memory_bytes", Json{{"hbm", hlo.memory->hbm.count()}, {"parameters", hlo.memory->parameters.count()}, {"vmem", hlo.memory->vmem.count()}});
   }
   if (row.calls.played > 0 || !row.calls.why_inlined.empty())

@@ -87,7 +87,10 @@ Expected<std::vector<Variant>> variants_of(const Fields& fields, const ModulePro
 
 }  // namespace
 
-Expected<ModuleComparison> compare_module(const Fields& fields, const RunOptions& options) {
+Expected<ModuleComparison> compare_module(const Fields& given, const RunOptions& options) {
+  const auto whole = with_module(given);
+  if (!whole) return whole.error();
+  const Fields& fields = *whole;
   for (const char* name : {"fail", "degrade", "straggler"})
     if (fields.has(name)) return Diagnostic{fields.where(name), "belongs to comparisons without `hlo`"};
   if (!fields.has("algorithm")) {
@@ -104,7 +107,7 @@ Expected<ModuleComparison> compare_module(const Fields& fields, const RunOptions
   const auto flat = flat_module(*system, *spec, options);
   if (!flat) return flat.error();
   auto product = product_of_module(*spec->module, *flat, data_flow(flat->program()), spec->options.counts);
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = spec->assumed;
   if (fields.has("gemm")) product = given_product(fields, product, *flat, notes);
   if (!product) return product.error();
   std::vector<Skipped> skipped;

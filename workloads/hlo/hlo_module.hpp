@@ -175,8 +175,11 @@ struct HloModule {
   int entry = 0;                               // `missing` in a cut file
   std::int64_t joined = 0;                     // instructions of the text that others stand for: joined_transfers.hpp
   std::vector<HloWarning> warnings{};
+  bool has_lines = true;  // false: read from a binary form
   [[nodiscard]] const HloComputation& entry_computation() const { return computations[static_cast<std::size_t>(entry)]; }
-  [[nodiscard]] SourceLocation where(const HloInstruction& instruction) const { return {file, instruction.line, instruction.column}; }
+  [[nodiscard]] SourceLocation where(const HloInstruction& instruction) const {
+    return has_lines ? SourceLocation{file, instruction.line, instruction.column} : SourceLocation{file + ": " + instruction.name};
+  }
   friend bool operator==(const HloModule&, const HloModule&) = default;
 };
 

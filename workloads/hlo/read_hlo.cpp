@@ -6,10 +6,11 @@
 #include <array>
 #include <unordered_map>
 
-#include "sim/base/input_file.hpp"
+#include "sim/config/byte_source.hpp"
 #include "workloads/hlo/joined_transfers.hpp"
 #include "workloads/hlo/call_shapes.hpp"
 #include "workloads/hlo/hlo_header.hpp"
+#include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_statement.hpp"
 #include "workloads/hlo/link_hlo.hpp"
 
@@ -361,10 +362,42 @@ Expected<HloModule> parse_hlo(std::string_view text, const std::string& file, co
   return HloModuleReader{text, file, options}.read();
 }
 
+namespace {
+
+/// The module in binary form. Its instructions have no lines: their names tell the place.
+Expected<HloModule> read_hlo_proto(std::string_view bytes, const std::string& file, const ReadHloOptions& options) {
+  const auto written = text_of_hlo_proto(bytes, file, static_cast<std::size_t>(most_hlo_bytes.count()));
+  if (!written) return written.error();
+  const auto placed = [&](SourceLocation where) {
+    const auto line = static_cast<std::size_t>(where.line);
+    const bool known = line > 0 && line <= written->lines.size() && !written->lines[line - 1].empty();
+    return SourceLocation{known ? file + ": " + written->lines[line - 1] : file};
+  };
+  auto module = parse_hlo(written->text, file, options);
+  if (!module) return Diagnostic{placed(module.error().where), module.error().message, module.error().cause};
+  module->has_lines = false;
+  for (HloWarning& warning : module->warnings) warning.first = placed(warning.first);
+  for (HloComputation& computation : module->computations) {
+    computation.line = computation.column = 0;
+    for (HloInstruction& instruction : computation.instructions) instruction.line = instruction.column = 0;
+  }
+  return module;
+}
+
+}  // namespace
+
+Expected<HloModule> read_hlo(std::string_view bytes, const std::string& file, const ReadHloOptions& options) {
+  return is_hlo_proto(bytes) ? read_hlo_proto(bytes, file, options) : parse_hlo(bytes, file, options);
+}
+
 Expected<HloModule> read_hlo_file(const std::string& path, const ReadHloOptions& options) {
-  const auto text = read_file(path, {most_hlo_bytes});
-  if (!text) return text.error();
-  return parse_hlo(*text, path, options);
+  const bool standard_input = path == "-";
+  const std::string file = standard_input ? "standard input" : path;
+  const auto source = source_of_file(standard_input ? "/dev/stdin" : path);
+  if (!source) return source.error();
+  const auto bytes = read_all(**source, static_cast<std::size_t>(most_hlo_bytes.count()), file);
+  if (!bytes) return bytes.error();
+  return read_hlo(*bytes, file, options);
 }
 
 Expected<HloLine> parse_hlo_line(std::string_view text, const SourceLocation& where) {

@@ -1,4 +1,4 @@
-// Reads optimised HLO text: compiled.as_text(), *.after_optimizations.txt.
+// Reads optimised HLO: compiled.as_text(), *.after_optimizations.txt, and their binary forms.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,9 @@ struct ReadHloOptions {
 /// An unknown opcode is kept as such and warned of; unknown attributes are kept verbatim.
 /// Errors, FILE:LINE:COLUMN: anything else; a name that is undefined or defined twice; a computation that calls itself; no ENTRY.
 Expected<HloModule> parse_hlo(std::string_view text, const std::string& file, const ReadHloOptions& options = {});
-/// The same of a file. Errors: also those of reading it.
+/// The same of text, or of a module in binary form, HloProto or HloModuleProto, as the first bytes tell. Places in the latter are names of instructions.
+Expected<HloModule> read_hlo(std::string_view bytes, const std::string& file, const ReadHloOptions& options = {});
+/// The same of a file, which gzip may have compressed; "-" is the standard input. Errors: also those of reading it; more than most_hlo_bytes, unpacked.
 Expected<HloModule> read_hlo_file(const std::string& path, const ReadHloOptions& options = {});
 
 /// One instruction alone, as profiles have it: its operands are names that nothing defines.

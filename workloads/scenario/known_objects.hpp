@@ -2,19 +2,29 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/machine/machine.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "workloads/hlo/hlo_module.hpp"
 #include "workloads/scenario/plan_config.hpp"
 
 namespace podsim {
+
+/// A compiled module that has been read, and in sentences what its system is that nobody gave: with_module() of read_scenario.hpp.
+struct KnownModule {
+  std::shared_ptr<const HloModule> module;
+  std::vector<std::string> assumed{};
+};
 
 /// By the text that names them. A name that is known stands for the object, whatever files there are.
 struct KnownObjects {
   std::map<std::string, Machine, std::less<>> machines;
   std::map<std::string, Schedule, std::less<>> schedules;
   std::map<std::string, SavedPlan, std::less<>> plans;
+  std::map<std::string, KnownModule, std::less<>> modules{};
 };
 
 /// The machine that a text names among `fields`. Errors: as find_machine().
@@ -23,5 +33,7 @@ Expected<Machine> machine_named(const Fields& fields, const std::string& name_or
 Expected<Schedule> schedule_named(const Fields& fields);
 /// The plan that `plan` names. Errors: as load_plan().
 Expected<SavedPlan> plan_named(const Fields& fields);
+/// The module that `hlo` names. Errors: as read_hlo_file().
+Expected<KnownModule> module_named(const Fields& fields);
 
 }  // namespace podsim

@@ -172,7 +172,12 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   }
   ProblemSummary summary;
   summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
-  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(made->notes), peak_memory_of(*spec.module)});
+  std::vector<std::string> notes = spec.assumed;
+  if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
+    notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
+  std::ranges::move(made->notes, std::back_inserter(notes));
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(notes), peak_memory_of(*spec.module),
+                                                                    system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
   return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
 }
 

@@ -115,6 +115,8 @@ struct HloSpec {
   std::shared_ptr<const HloModule> module;
   HloScheduleOptions options{};  // with values: for a check on numbers
   CollectivePolicy collectives{std::string{by_dimension_name}, {}};
+  std::vector<std::string> assumed{};   // of its system, in sentences: KnownModule
+  bool order_given = true;              // whether anybody says on which device each partition runs; else the mesh's order is assumed
   std::optional<ProgramText> equals{};  // what it should compute: its parameters are the inputs, its results the outputs, in order. Of schedules with values
 };
 
@@ -137,6 +139,8 @@ struct HloRunSummary {
   std::vector<HloOpaque> opaque{};
   std::vector<std::string> notes{};
   std::optional<HloPeakMemory> memory{};  // by live ranges of its text
+  std::string mesh_order{};               // of its devices: to_text(MeshOrder), or "listed"
+  bool mesh_order_assumed = false;
 };
 
 /// The description of a problem in results.

@@ -3,7 +3,8 @@
 #include "sim/base/csv.hpp"
 #include "sim/base/input_file.hpp"
 #include "sim/base/units.hpp"
-#include "workloads/hlo/read_hlo.hpp"
+#include "workloads/hlo/unpartitioned.hpp"
+#include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -143,11 +144,14 @@ Expected<HloSpec> read_hlo_problem(const Fields& fields) {
   spec.equals = read_equals(fields);
   for (const char* name : {"shape", "shard", "out"})
     if (fields.has(name) && !spec.equals) return Diagnostic{fields.where(name), "belongs to `equals`"};
-  auto module = read_hlo_file(fields.text("hlo"));
-  if (!module) return fields.of_named_file("hlo", module.error());
-  if (module->is_scheduled && fields.has("hlo_schedule"))
-    return Diagnostic{fields.where("hlo_schedule"), fmt::format("belongs to modules that are not scheduled; {} is, and runs in its own order", module->name)};
-  spec.module = std::make_shared<const HloModule>(*std::move(module));
+  auto known = module_named(fields);
+  if (!known) return known.error();
+  spec.module = std::move(known->module);
+  spec.assumed = std::move(known->assumed);
+  spec.order_given = fields.has("mesh_order") || fields.has("devices");
+  if (auto ok = check_partitioned(*spec.module); !ok) return ok.error();
+  if (spec.module->is_scheduled && fields.has("hlo_schedule"))
+    return Diagnostic{fields.where("hlo_schedule"), fmt::format("belongs to modules that are not scheduled; {} is, and runs in its own order", spec.module->name)};
   return spec;
 }
 

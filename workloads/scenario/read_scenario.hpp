@@ -50,6 +50,17 @@ Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::st
 
 /// If `plan` is given, completes the system's fields from the plan's file. Without a plan: the fields themselves.
 Expected<Fields> with_plan(Fields fields);
+/// If `hlo` is given, reads the module, which `known` of the result then has, and completes the system's fields:
+///
+///   from NAME.json beside the module (compiled_for.hpp)   machine, slice, pods, mesh, and the order of the devices
+///   from the module, where the machine leaves one reading  mesh: the axes over which its collectives run; slice: the one that the machine offers with as many
+///                                                          devices (of nodes of GPUs the fewest nodes; of machines of any shape the sizes of the mesh)
+///
+/// What is given stays, and what neither says `otherwise` does, with or without `hlo`. KnownModule::assumed tells what was completed, and where the JSON differs from
+/// what is given. Errors: those of reading; several slices, or none, that the machine offers.
+Expected<Fields> with_module(Fields fields, const Fields& otherwise = {});
+/// The same of a module that has been read, but that the slice may stay open: for looking at the module alone.
+Expected<Fields> with_axes_of(std::shared_ptr<const HloModule> module, Fields fields, const Fields& otherwise);
 
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
@@ -104,7 +115,7 @@ Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldT
 Expected<HloCountOptions> read_hlo_counts(const Fields& fields);
 /// The statements of `equals` with `shape`, `shard` and `out`, in f32; nullopt: there are none.
 std::optional<ProgramText> read_equals(const Fields& fields);
-/// The module of `hlo`. Errors: those of read_hlo_file(); an order of a module that has its own.
+/// The module of `hlo`. Errors: those of read_hlo_file() and check_partitioned(); an order of a module that has its own.
 Expected<HloSpec> read_hlo_problem(const Fields& fields);
 
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "validation/calibration/importers/byte_source.hpp"
+#include "sim/config/byte_source.hpp"
 #include "validation/calibration/importers/imported.hpp"
 
 namespace podsim {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "validation/calibration/importers/byte_source.hpp"
+#include "sim/config/byte_source.hpp"
 #include "validation/calibration/importers/testing.hpp"
 
 namespace podsim {

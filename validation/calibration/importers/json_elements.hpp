@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "validation/calibration/importers/byte_source.hpp"
+#include "sim/config/byte_source.hpp"
 
 namespace podsim {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "validation/calibration/importers/byte_source.hpp"
+#include "sim/config/byte_source.hpp"
 #include "validation/calibration/importers/profile_ops.hpp"
 
 namespace podsim {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "validation/calibration/importers/byte_source.hpp"
+#include "sim/config/byte_source.hpp"
 #include "validation/calibration/importers/imported.hpp"
 #include "validation/calibration/importers/profile_ops.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "validation/calibration/importers/byte_source.hpp"
+#include "sim/config/byte_source.hpp"
 
 namespace google::protobuf::io {
 class CodedInputStream;
