@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::size_t most_leaves = std::size_t{1} << 24;
+constexpr std::size_t most_leaves = std::size_t{1} << 24, most_tried = 256;
 constexpr std::int64_t no_use = -1, most_live = std::int64_t{1} << 62, most_steps = std::int64_t{1} << 40;
 __extension__ using Wide = __int128;  // sums of 2^24 sizes of 2^60 bytes
 
@@ -122,14 +124,6 @@ struct Version {
   bool outside = false;  // its place belongs to the caller: a parameter
   bool kept = false;     // such a place that may not be written: a parameter of the entry that is not donated
 };
-
-/// Arrays in tiles are the TPU's.
-bool for_tpu(const HloComputation& entry) {
-  return std::any_of(entry.instructions.begin(), entry.instructions.end(), [](const HloInstruction& instruction) {
-    const std::vector<const HloShape*> leaves = leaves_of(*instruction.shape);
-    return std::any_of(leaves.begin(), leaves.end(), [](const HloShape* leaf) { return !leaf->layout.tiles.empty(); });
-  });
-}
 
 /// While, call and conditional run computations in their own place in the schedule.
 bool runs_computations(const HloInstruction& instruction) {
@@ -549,6 +543,41 @@ class Heap {
   std::vector<std::pair<Wide, Wide>> taken_;
 };
 
+/// Results of the entry have places of their own throughout. Buffers that are not larger lie in them while they are free, the largest first, each in the last
+/// of the results that takes it; the heap has only the others. Source: openxla/xla, xla/service/buffer_assignment.cc, AssignSingleHloBuffer.
+void reuse_results(Need& need) {
+  struct Result {
+    std::int64_t size = 0;
+    std::map<std::int64_t, std::int64_t> taken{};  // first and last step
+  };
+  const auto is_result = [&](const Interval& interval) { return interval.end == need.steps - 1; };
+  const auto size = [&](std::size_t n) { return need.intervals[n].sizes[hbm]; };
+  std::vector<std::size_t> order;
+  for (std::size_t n = 0; n < need.intervals.size(); ++n)
+    if (size(n) > 0) order.push_back(n);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const bool first = is_result(need.intervals[a]), second = is_result(need.intervals[b]);
+    return std::tuple{-size(a), !first, a} < std::tuple{-size(b), !second, b};
+  });
+  std::vector<Result> results;
+  for (const std::size_t n : order) {
+    Interval& interval = need.intervals[n];
+    if (is_result(interval)) {
+      results.push_back({size(n), {{interval.begin, interval.end}}});
+      interval.begin = 0;
+      continue;
+    }
+    const std::size_t tried = std::min(results.size(), most_tried);
+    for (auto result = results.rbegin(); result != results.rbegin() + static_cast<std::ptrdiff_t>(tried); ++result) {
+      const auto next = result->taken.upper_bound(interval.end);
+      if (next != result->taken.begin() && std::prev(next)->second >= interval.begin) continue;
+      result->taken.emplace(interval.begin, interval.end);
+      interval.sizes[hbm] = 0;
+      break;
+    }
+  }
+}
+
 /// XLA packs by size and by time and keeps the smaller heap.
 std::int64_t heap_of(const std::vector<Interval>& intervals) {
   const auto length = [](const Interval& interval) { return interval.end - interval.begin; };
@@ -577,10 +606,7 @@ std::optional<HloPeakMemory> peak_memory_of(const HloModule& module) {
   const HloComputation& entry = module.entry_computation();
   if (!LiveRanges{module, needs, entry, Mode::entry}.measure(need)) return std::nullopt;
   HloPeakMemory memory;
-  // The TPU's compiler keeps the places of results free; the GPU's lays others into them until the results are made.
-  if (for_tpu(entry))
-    for (Interval& interval : need.intervals)
-      if (interval.end == need.steps - 1) interval.begin = 0;
+  reuse_results(need);
   const Bytes heap{heap_of(need.intervals)};
   for (const int parameter : entry.parameters) {
     if (parameter == HloInstruction::missing) continue;
