@@ -323,7 +323,7 @@ TEST(HloMemory, PeakOfALoopOverDonatedWeightsIsTheHandCount) {
 TEST(HloMemory, ValuesInVmemAreCountedApart) {
   const auto memory = peak_memory_of(module_of(
       "HloModule m\nENTRY e { x = f32[8] parameter(0)\n s = (f32[8]{0:S(1)}, f32[8], u32[]{:S(2)}) copy-start(x)\n d = f32[8]{0:S(1)} copy-done(s)\n"
-      " a = f32[8]{0:S(1)} negate(d)\n ROOT b = f32[8] negate(a) }\n"));
+      " a = f32[8]{0:S(1)} reverse(d), dimensions={0}\n ROOT b = f32[8] negate(a) }\n"));
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->vmem, Bytes{64});
   EXPECT_EQ(memory->hbm, Bytes{64});
