@@ -37,8 +37,8 @@ Sizes sizes_of(const HloShape& leaf) {
   return sizes;
 }
 
-/// A buffer and the steps in which it is live, first and last one included. Steps count the instructions, those of computations that control flow runs in
-/// the place of the instruction that runs them.
+/// A buffer and the steps in which it is live, first and last one included. Steps count the instructions, those of computations that control flow
+/// runs in the place of the instruction that runs them.
 struct Interval {
   Sizes sizes{};
   std::int64_t begin = 0, end = 0;
@@ -120,9 +120,9 @@ struct Version {
   std::int64_t made = 0, last_use = no_use;
   int previous = -1;
   std::vector<int> others{};  // further such values, in the order of choice
-  std::vector<int> parts{};  // earlier values that lie side by side in its place: it has none of its own
-  bool outside = false;  // its place belongs to the caller: a parameter
-  bool kept = false;     // such a place that may not be written: a parameter of the entry that is not donated
+  std::vector<int> parts{};   // earlier values that lie side by side in its place: it has none of its own
+  bool outside = false;       // its place belongs to the caller: a parameter
+  bool kept = false;          // such a place that may not be written: a parameter of the entry that is not donated
 };
 
 /// While, call and conditional run computations in their own place in the schedule.
@@ -311,11 +311,13 @@ class LiveRanges {
     const std::vector<int> updated = updated_parameters(*inside);
     for (std::size_t leaf = 0; leaf < std::min(leaves.size(), updated.size()); ++leaf) {
       const Leaves* const target = updated[leaf] >= 0 ? operand(instruction, static_cast<std::size_t>(updated[leaf])) : nullptr;
-      if (target != nullptr && target->size() == 1 && leaves[leaf] != target->front()) versions_[static_cast<std::size_t>(leaves[leaf])].previous = target->front();
+      if (target != nullptr && target->size() == 1 && leaves[leaf] != target->front())
+        versions_[static_cast<std::size_t>(leaves[leaf])].previous = target->front();
     }
     const std::vector<bool> overwritable = overwritable_parameters(*inside);
     for (std::size_t n = 0; n < std::min(overwritable.size(), instruction.operands.size()); ++n)
-      if (const Leaves* const target = operand(instruction, n); overwritable[n] && target != nullptr && target->size() == 1) offer(leaves, target->front());
+      if (const Leaves* const target = operand(instruction, n); overwritable[n] && target != nullptr && target->size() == 1)
+        offer(leaves, target->front());
     return leaves;
   }
 
@@ -497,7 +499,8 @@ class Heap {
     std::vector<std::size_t> order;
     for (std::size_t n = 0; n < intervals_.size(); ++n)
       if (size(n) > 0) order.push_back(n);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return before(intervals_[a], intervals_[b]) || (!before(intervals_[b], intervals_[a]) && a < b); });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return before(intervals_[a], intervals_[b]) || (!before(intervals_[b], intervals_[a]) && a < b); });
     Wide top = 0;
     for (const std::size_t n : order) {
       places_[n] = place(n);
@@ -543,8 +546,8 @@ class Heap {
   std::vector<std::pair<Wide, Wide>> taken_;
 };
 
-/// Results of the entry have places of their own throughout. Buffers that are not larger lie in them while they are free, the largest first, each in the last
-/// of the results that takes it; the heap has only the others. Source: openxla/xla, xla/service/buffer_assignment.cc, AssignSingleHloBuffer.
+/// Results of the entry have places of their own throughout. Buffers that are not larger lie in them while they are free, the largest first, each in
+/// the last of the results that takes it; the heap has only the others. Source: openxla/xla, xla/service/buffer_assignment.cc, AssignSingleHloBuffer.
 void reuse_results(Need& need) {
   struct Result {
     std::int64_t size = 0;
@@ -619,7 +622,8 @@ std::optional<HloPeakMemory> peak_memory_of(const HloModule& module) {
     const std::vector<const HloShape*> leaves = leaves_of(results);
     memory.outputs = device_bytes_in(results, HloMemory::hbm);
     for (const HloAlias& alias : module.aliases)
-      if (const auto leaf = leaf_at(results, alias.output)) memory.aliased = saturated_sum(memory.aliased, device_bytes_in(*leaves[*leaf], HloMemory::hbm));
+      if (const auto leaf = leaf_at(results, alias.output))
+        memory.aliased = saturated_sum(memory.aliased, device_bytes_in(*leaves[*leaf], HloMemory::hbm));
   }
   const Sizes peaks = peaks_of(need.intervals);
   memory.hbm = Bytes{peaks[hbm]};
