@@ -325,6 +325,21 @@ Json opaque_json(const HloModule& module, const std::vector<HloOpaqueCount>& cal
 
 }  // namespace
 
+Json module_memory_json(const HloPeakMemory& memory) {
+  return Json{{"hbm_peak", memory.hbm.count()},        {"hbm_allocated", memory.allocated.count()}, {"parameters", memory.parameters.count()},
+              {"outputs", memory.outputs.count()},     {"temporary", memory.temporary.count()},     {"aliased", memory.aliased.count()},
+              {"vmem", memory.vmem.count()},           {"cmem", memory.cmem.count()},               {"host", memory.host.count()}};
+}
+
+std::string module_memory_text(const HloPeakMemory& memory, std::optional<Bytes> hbm) {
+  std::string text = fmt::format("peak {}, allocated {}{} HBM{}; parameters {}", to_text(memory.hbm), to_text(memory.allocated), hbm ? " of " + to_text(*hbm) : " of",
+                                 hbm && memory.allocated > *hbm ? " (does not fit)" : "", to_text(memory.parameters));
+  if (memory.vmem > Bytes{}) text += ", VMEM " + to_text(memory.vmem);
+  if (memory.cmem > Bytes{}) text += ", CMEM " + to_text(memory.cmem);
+  if (memory.host > Bytes{}) text += ", host " + to_text(memory.host);
+  return text;
+}
+
 Expected<std::string> hlo_table(const ShownHlo& shown) {
   const auto rows = collective_rows(shown);
   if (!rows) return rows.error();
@@ -336,7 +351,7 @@ Expected<std::string> hlo_table(const ShownHlo& shown) {
   text += '\n';
   text += collectives_text(shown, *rows) + products_text(shown) + transforms_text(shown) + windows_text(shown) + rest_text(shown);
   if (const auto memory = peak_memory_of(module))
-    text += fmt::format("peak memory: {} of HBM ({} of it parameters)\n", to_text(memory->hbm), to_text(memory->parameters));
+    text += "memory: " + module_memory_text(*memory, std::nullopt) + "\n";
   return text;
 }
 
@@ -414,7 +429,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
               {"unknown_attributes", std::move(attributes)},
               {"totals", totals_json(summary)},
               {"peak_memory_bytes", memory ? Json(memory->hbm.count()) : Json()},
-              {"peak_vmem_bytes", memory ? Json(memory->vmem.count()) : Json()},
+              {"module_memory_bytes", memory ? module_memory_json(*memory) : Json()},
               {"warnings", std::move(warnings)}};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/report/json.hpp"
+#include "workloads/hlo/hlo_memory.hpp"
 #include "workloads/hlo/hlo_summary.hpp"
 
 namespace podsim {
@@ -29,7 +30,13 @@ Expected<std::string> hlo_table(const ShownHlo& shown);
 /// hide it), `dots: [ {instruction, runs_as, kind, m, n, k, batch, flops, count} ]`, `windows: [ {start, done, core_s, flops, bytes, count} ]`,
 /// `copies: [ {instruction, from, to, bytes, asynchronous, count} ]`, `custom_calls` and `opaque: [ {instruction, target, flops, bytes, count} ]`,
 /// `loops: [ {instruction, trip_count, source, count} ]`, `conditionals: [ {instruction, branch, given, count} ]`, `unknown_attributes: [ {name,
-/// count, line} ]`, `totals`, `peak_memory_bytes`, `warnings: [ {message, count, line, column} ]`.
+/// count, line} ]`, `totals`, `peak_memory_bytes`,
+/// `module_memory_bytes`, `warnings: [ {message, count, line, column} ]`.
 Expected<Json> hlo_json(const ShownHlo& shown);
+
+/// `module_memory_bytes{hbm_peak, hbm_allocated, parameters, outputs, temporary, aliased, vmem, cmem, host}`.
+Json module_memory_json(const HloPeakMemory& memory);
+/// "peak 2.9 GB, allocated 4.4 GB of 17 GB HBM; parameters 95 MB, VMEM 105 MB".
+std::string module_memory_text(const HloPeakMemory& memory, std::optional<Bytes> hbm);
 
 }  // namespace podsim

@@ -11,6 +11,7 @@
 #include "sim/schedule/text.hpp"
 #include "tools/report/colour.hpp"
 #include "tools/report/comparison_report.hpp"
+#include "tools/report/hlo_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"
@@ -330,7 +331,7 @@ Json row_json(const Row& row) {
     Json opaque = Json::array();
     for (const HloOpaque& unknown : hlo.opaque) opaque.push_back(Json{{"instruction", unknown.instruction}, {"target", unknown.target}, {"bytes", unknown.bytes.count()}});
     json.update(Json{{"module", hlo.module}, {"instructions", hlo.instructions}, {"is_scheduled", hlo.is_scheduled}, {"opaque", opaque}, {"assumed", hlo.notes}, {"mesh_order", Json{{"order", hlo.mesh_order}, {"assumed", hlo.mesh_order_assumed}}}});
-    if (hlo.memory) json.set("module_memory_bytes", Json{{"hbm", hlo.memory->hbm.count()}, {"parameters", hlo.memory->parameters.count()}, {"vmem", hlo.memory->vmem.count()}});
+    if (hlo.memory) json.set("module_memory_bytes", module_memory_json(*hlo.memory));
   }
   if (row.calls.played > 0 || !row.calls.why_inlined.empty())
     json.set("calls", Json{{"played", row.calls.played}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside_bytes", row.calls.beside.count()}});
@@ -401,9 +402,7 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
     rows.push_back({"module", fmt::format("{} ({} instructions, {})", hlo.module, hlo.instructions, hlo.is_scheduled ? "scheduled" : "not scheduled")});
     for (const HloOpaque& unknown : hlo.opaque) rows.push_back({"  opaque", fmt::format("{}, {}: {} and unknown arithmetic", unknown.instruction, unknown.target, to_text(unknown.bytes))});
     for (const std::string& assumed : hlo.notes) rows.push_back({"  assumed", assumed});
-    if (hlo.memory)
-      rows.push_back({"  memory", fmt::format("{}, of which parameters {}{}; by live ranges in the order of its text", to_text(hlo.memory->hbm), to_text(hlo.memory->parameters),
-                                              hlo.memory->vmem > Bytes{} ? ", and " + to_text(hlo.memory->vmem) + " on the chip" : "")});
+    if (hlo.memory) rows.push_back({"  memory", module_memory_text(*hlo.memory, row.hbm)});
   }
   for (const auto& [name, choice] : row.problem.layers) rows.push_back({"  " + name, choice.algorithm + " " + choice_text(choice)});
   if (any_transposed(row.problem.layers)) rows.push_back({"  transposed", std::string{transposed_meaning}});

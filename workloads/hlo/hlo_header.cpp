@@ -15,6 +15,10 @@ class HeaderText {
     if (!read_all()) return *error_;
     return success();
   }
+  Status read_only_aliases(std::vector<HloAlias>& aliases) {
+    if (!read_aliases(aliases)) return *error_;
+    return success();
+  }
 
  private:
   bool expected(std::string_view what) {
@@ -56,7 +60,7 @@ class HeaderText {
       return true;
     }
     if (key == "replica_count") return read_count(module_.replica_count);
-    if (key == "input_output_alias") return read_aliases();
+    if (key == "input_output_alias") return read_aliases(module_.aliases);
     if (key == "buffer_donor") return read_donors();
     const std::size_t begin = cursor_.at();
     if (cursor_.peek() == '{' && !cursor_.take_balanced()) return expected("\"}\" for every \"{\"");
@@ -111,9 +115,9 @@ class HeaderText {
     return is('}', "\",\" or \"}\"");
   }
 
-  bool read_aliases() {
+  bool read_aliases(std::vector<HloAlias>& aliases) {
     return read_list([&] {
-      HloAlias& alias = module_.aliases.emplace_back();
+      HloAlias& alias = aliases.emplace_back();
       if (!read_index(alias.output) || !is(':', "\":\" and the parameter that an output aliases") ||
           !read_parameter(alias.parameter, alias.parameter_index))
         return false;
@@ -142,5 +146,10 @@ class HeaderText {
 }  // namespace
 
 Status read_hlo_header(HloCursor& cursor, HloModule& module) { return HeaderText{cursor, module}.read(); }
+
+Status read_hlo_aliases(HloCursor& cursor, std::vector<HloAlias>& aliases) {
+  HloModule none;
+  return HeaderText{cursor, none}.read_only_aliases(aliases);
+}
 
 }  // namespace podsim

@@ -8,5 +8,7 @@ namespace podsim {
 
 /// From behind "HloModule" to the end of the line: `NAME, is_scheduled=true, num_partitions=8, …`.
 Status read_hlo_header(HloCursor& cursor, HloModule& module);
+/// {{0}: (3, {1}, may-alias), ..}: outputs in the places of parameters, or of operands.
+Status read_hlo_aliases(HloCursor& cursor, std::vector<HloAlias>& aliases);
 
 }  // namespace podsim

@@ -3,21 +3,57 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "workloads/hlo/hlo_header.hpp"
 #include "workloads/hlo/hlo_leaves.hpp"
 
 namespace podsim {
 
 namespace {
 
-constexpr std::size_t most_leaves = std::size_t{1} << 24;
-constexpr std::int64_t no_use = -1, most_live = std::int64_t{1} << 62;
+constexpr std::size_t most_leaves = std::size_t{1} << 24, most_tried = 256;
+constexpr std::int64_t no_use = -1, most_live = std::int64_t{1} << 62, most_steps = std::int64_t{1} << 40;
 __extension__ using Wide = __int128;  // sums of 2^24 sizes of 2^60 bytes
 
-/// Bytes in HBM and in VMEM.
-using Sizes = std::array<std::int64_t, 2>;
-Sizes sizes_of(const HloShape& leaf) { return {device_bytes_in(leaf, HloMemory::hbm).count(), device_bytes_in(leaf, HloMemory::vmem).count()}; }
+/// Bytes by memory space.
+enum Space : std::uint8_t { hbm, vmem, cmem, host, spaces };
+using Sizes = std::array<std::int64_t, spaces>;
+Sizes sizes_of(const HloShape& leaf) {
+  Sizes sizes{};
+  if (!leaf.is_array()) return sizes;
+  const std::int64_t bytes = device_bytes(leaf).count();
+  switch (leaf.layout.memory_space) {
+    case HloMemory::hbm: sizes[hbm] = bytes; break;
+    case HloMemory::vmem: sizes[vmem] = bytes; break;
+    case HloMemory::cmem: sizes[cmem] = bytes; break;
+    case HloMemory::host: sizes[host] = bytes; break;
+    default: break;
+  }
+  return sizes;
+}
+
+/// A buffer and the steps in which it is live, first and last one included. Steps count the instructions, those of computations that control flow
+/// runs in the place of the instruction that runs them.
+struct Interval {
+  Sizes sizes{};
+  std::int64_t begin = 0, end = 0;
+};
+
+/// The outputs that stand in the places of operands (`parameter`). None where the text is none of XLA's.
+std::vector<HloAlias> operand_aliases_of(const HloAttributes& attributes) {
+  std::vector<HloAlias> aliases;
+  for (const HloAttribute& attribute : attributes.others) {
+    if (attribute.name != "output_to_operand_aliasing" && attribute.name != "output_operand_aliasing") continue;
+    HloCursor cursor{attribute.text, 0, {}};
+    if (!read_hlo_aliases(cursor, aliases)) return {};
+  }
+  return aliases;
+}
 
 /// Where each element begins among the leaves of a tuple, and at the end their number.
 std::vector<std::size_t> first_leaves(const HloShape& tuple) {
@@ -50,18 +86,54 @@ std::vector<int> updated_parameters(const HloComputation& fused) {
   return updated;
 }
 
+/// The work on an element needs only the elements in the same place.
+bool in_place(HloOpcode opcode) { return is_elementwise(opcode) || opcode == HloOpcode::bitcast; }
+
+/// Parameters that a fused computation reads only element by element, in the places of its result: one that nothing uses later may be written over.
+std::vector<bool> overwritable_parameters(const HloComputation& fused) {
+  std::vector<bool> overwritable(fused.parameters.size());
+  if (fused.root == HloInstruction::missing) return overwritable;
+  const std::size_t count = fused.instructions.size();
+  std::vector<bool> aligned(count), elsewhere(count);
+  const HloInstruction& root = fused.instructions[static_cast<std::size_t>(fused.root)];
+  const bool several = root.opcode == HloOpcode::tuple;
+  if (!several) aligned[static_cast<std::size_t>(fused.root)] = true;
+  for (std::size_t i = count; i-- > 0;) {
+    const HloInstruction& instruction = fused.instructions[i];
+    const bool results = several && static_cast<int>(i) == fused.root;
+    for (const int operand : instruction.operands) {
+      if (operand == HloInstruction::missing) continue;
+      const bool same = results || (aligned[i] && !elsewhere[i] && in_place(instruction.opcode) &&
+                                    elements_of(*fused.instructions[static_cast<std::size_t>(operand)].shape) == elements_of(*instruction.shape));
+      (same ? aligned : elsewhere)[static_cast<std::size_t>(operand)] = true;
+    }
+  }
+  for (std::size_t p = 0; p < fused.parameters.size(); ++p)
+    if (const int number = fused.parameters[p]; number != HloInstruction::missing)
+      overwritable[p] = aligned[static_cast<std::size_t>(number)] && !elsewhere[static_cast<std::size_t>(number)];
+  return overwritable;
+}
+
 /// A value: what an instruction makes. `previous` is the value whose place it takes if nothing uses that any more.
 struct Version {
   Sizes sizes{};
   std::int64_t made = 0, last_use = no_use;
   int previous = -1;
-  bool outside = false;  // its place belongs to the caller: a parameter
-  bool kept = false;     // such a place that may not be written: a parameter of the entry that is not donated
+  std::vector<int> others{};  // further such values, in the order of choice
+  std::vector<int> parts{};   // earlier values that lie side by side in its place: it has none of its own
+  bool outside = false;       // its place belongs to the caller: a parameter
+  bool kept = false;          // such a place that may not be written: a parameter of the entry that is not donated
 };
 
-/// What a computation needs beside its parameters, and in `control` modes beside its results.
+/// While, call and conditional run computations in their own place in the schedule.
+bool runs_computations(const HloInstruction& instruction) {
+  return instruction.opcode == HloOpcode::while_ || instruction.opcode == HloOpcode::call || instruction.opcode == HloOpcode::conditional;
+}
+
+/// What a computation needs beside its parameters, and where it is called beside its results.
 struct Need {
-  Sizes peak{};
+  std::vector<Interval> intervals{};
+  std::int64_t steps = 1;
   std::vector<bool> unchanged{};  // of a loop's body: leaves of its tuple that it hands on as they are
 };
 
@@ -75,7 +147,6 @@ class LiveRanges {
         computation_{computation},
         mode_{mode},
         values_(computation.instructions.size()),
-        extra_(computation.instructions.size()),
         first_leaves_(computation.instructions.size()) {}
 
   /// false: too large to tell.
@@ -87,8 +158,7 @@ class LiveRanges {
     }
     hand_over(need);
     place();
-    need.peak = peak();
-    return true;
+    return collect(need);
   }
 
  private:
@@ -154,6 +224,7 @@ class LiveRanges {
       }
       case HloOpcode::tuple: return same(all_operands(instruction));
       case HloOpcode::bitcast:
+      case HloOpcode::reshape:
       case HloOpcode::opt_barrier:
       case HloOpcode::add_dependency:
       case HloOpcode::domain: return same(first != nullptr ? *first : Leaves{});
@@ -175,14 +246,39 @@ class LiveRanges {
       case HloOpcode::while_: return looped(i, instruction);
       case HloOpcode::call:
       case HloOpcode::conditional:
-        for (const HloCall& call : instruction.calls) add_extra(i, needs_[static_cast<std::size_t>(call.computation)][1].peak);
-        return new_versions(shape, i);
-      default: return new_versions(shape, i);
+      case HloOpcode::custom_call: {
+        // Arrays that lie side by side in one place.
+        Leaves leaves = aliased(i, instruction);
+        if (instruction.attributes->custom_call_target == "ConcatBitcast") {
+          for (const int version : leaves) versions_[static_cast<std::size_t>(version)].sizes = {};
+          if (!leaves.empty()) versions_[static_cast<std::size_t>(leaves.front())].parts = all_operands(instruction);
+        }
+        return leaves;
+      }
+      default: {
+        Leaves leaves = aliased(i, instruction);
+        if (is_elementwise(instruction.opcode))
+          for (const int value : all_operands(instruction)) offer(leaves, value);
+        return leaves;
+      }
     }
   }
 
-  void add_extra(int i, const Sizes& peak) {
-    for (std::size_t s = 0; s < peak.size(); ++s) extra_[static_cast<std::size_t>(i)][s] = std::max(extra_[static_cast<std::size_t>(i)][s], peak[s]);
+  /// An output that stands in the place of an operand, as output_to_operand_aliasing has it.
+  Leaves aliased(int i, const HloInstruction& instruction) {
+    Leaves leaves = new_versions(*instruction.shape, i);
+    alias(instruction, leaves);
+    return leaves;
+  }
+
+  void alias(const HloInstruction& instruction, Leaves& leaves) {
+    for (const HloAlias& alias : operand_aliases_of(*instruction.attributes)) {
+      const auto output = leaf_at(*instruction.shape, alias.output);
+      const Leaves* const target = operand(instruction, static_cast<std::size_t>(alias.parameter));
+      if (!output || target == nullptr) continue;
+      const auto leaf = leaf_at(*at(instruction.operands[static_cast<std::size_t>(alias.parameter)]).shape, alias.parameter_index);
+      if (leaf && *leaf < target->size() && *output < leaves.size()) replace(leaves[*output], (*target)[*leaf]);
+    }
   }
 
   /// copy-start is (destination, source, context); others hold their operands first.
@@ -209,15 +305,27 @@ class LiveRanges {
   }
 
   Leaves fused(int i, const HloInstruction& instruction) {
-    Leaves leaves = new_versions(*instruction.shape, i);
+    Leaves leaves = aliased(i, instruction);
     const HloComputation* const inside = called(module_, instruction, HloRole::calls);
     if (inside == nullptr) return leaves;
     const std::vector<int> updated = updated_parameters(*inside);
     for (std::size_t leaf = 0; leaf < std::min(leaves.size(), updated.size()); ++leaf) {
       const Leaves* const target = updated[leaf] >= 0 ? operand(instruction, static_cast<std::size_t>(updated[leaf])) : nullptr;
-      if (target != nullptr && target->size() == 1) versions_[static_cast<std::size_t>(leaves[leaf])].previous = target->front();
+      if (target != nullptr && target->size() == 1 && leaves[leaf] != target->front())
+        versions_[static_cast<std::size_t>(leaves[leaf])].previous = target->front();
     }
+    const std::vector<bool> overwritable = overwritable_parameters(*inside);
+    for (std::size_t n = 0; n < std::min(overwritable.size(), instruction.operands.size()); ++n)
+      if (const Leaves* const target = operand(instruction, n); overwritable[n] && target != nullptr && target->size() == 1)
+        offer(leaves, target->front());
     return leaves;
+  }
+
+  /// The leaves may lie in the place of a value that nothing uses later.
+  void offer(const Leaves& leaves, int value) {
+    for (const int leaf : leaves)
+      if (leaf > value && versions_[static_cast<std::size_t>(leaf)].sizes == versions_[static_cast<std::size_t>(value)].sizes)
+        versions_[static_cast<std::size_t>(leaf)].others.push_back(value);
   }
 
   Leaves looped(int i, const HloInstruction& instruction) {
@@ -225,9 +333,7 @@ class LiveRanges {
     const Leaves* const before = operand(instruction, 0);
     const Need* body = nullptr;
     for (const HloCall& call : instruction.calls) {
-      const Need& need = needs_[static_cast<std::size_t>(call.computation)][call.role == HloRole::body ? 0 : 1];
-      add_extra(i, need.peak);
-      if (call.role == HloRole::body) body = &need;
+      if (call.role == HloRole::body) body = &needs_[static_cast<std::size_t>(call.computation)][0];
     }
     if (before == nullptr || before->size() != leaves.size()) return leaves;
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
@@ -264,6 +370,11 @@ class LiveRanges {
         if (*result < results.size()) take_place(results[*result], values_[static_cast<std::size_t>(number)][*parameter]);
       }
     for (const int version : results) versions_[static_cast<std::size_t>(version)].last_use = end;
+    for (std::size_t v = versions_.size(); v-- > 0;)
+      for (const int part : versions_[v].parts) {
+        std::int64_t& last_use = versions_[static_cast<std::size_t>(part)].last_use;
+        last_use = std::max(last_use, versions_[v].last_use);
+      }
     // What a call gives is counted where it is called.
     if (mode_ == Mode::call)
       for (const int version : results) versions_[static_cast<std::size_t>(version)].outside = true;
@@ -276,42 +387,63 @@ class LiveRanges {
   /// Versions that take the place of an earlier one become one buffer with it.
   void place() {
     buffer_of_.resize(versions_.size());
+    std::vector<bool> taken(versions_.size());
     for (std::size_t v = 0; v < versions_.size(); ++v) {
       const Version& version = versions_[v];
       buffer_of_[v] = static_cast<int>(v);
-      // The place may be that of a parameter that stands behind the value in the text.
-      if (version.previous < 0 || version.previous >= static_cast<int>(v)) continue;
-      const Version& previous = versions_[static_cast<std::size_t>(version.previous)];
-      const int buffer = buffer_of_[static_cast<std::size_t>(version.previous)];
-      const Version& begin = versions_[static_cast<std::size_t>(buffer)];
-      if (previous.last_use <= version.made && previous.sizes == version.sizes && !(begin.outside && begin.kept)) buffer_of_[v] = buffer;
+      const auto take = [&](int place) {
+        // The place may be that of a parameter that stands behind the value in the text.
+        if (place < 0 || place >= static_cast<int>(v) || taken[static_cast<std::size_t>(place)]) return false;
+        const Version& previous = versions_[static_cast<std::size_t>(place)];
+        const int buffer = buffer_of_[static_cast<std::size_t>(place)];
+        const Version& begin = versions_[static_cast<std::size_t>(buffer)];
+        if (previous.last_use > version.made || previous.sizes != version.sizes || (begin.outside && begin.kept)) return false;
+        buffer_of_[v] = buffer;
+        taken[static_cast<std::size_t>(place)] = true;
+        return true;
+      };
+      if (!take(version.previous)) std::any_of(version.others.begin(), version.others.end(), take);
     }
   }
 
-  [[nodiscard]] Sizes peak() const {
-    std::vector<std::array<Wide, 2>> changes(values_.size() + 2);
+  /// What the control flow of an instruction runs, one after the other.
+  template <class Visit>
+  void for_each_run(const HloInstruction& instruction, Visit visit) const {
+    if (!runs_computations(instruction)) return;
+    for (const HloCall& call : instruction.calls) visit(needs_[static_cast<std::size_t>(call.computation)][call.role == HloRole::body ? 0 : 1]);
+  }
+
+  /// false: too large to tell.
+  bool collect(Need& need) const {
+    std::vector<std::int64_t> step(values_.size() + 2);  // in which an instruction begins
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      step[i + 1] = step[i] + 1;
+      for_each_run(computation_.instructions[i], [&](const Need& run) { step[i + 1] += run.steps; });
+      if (step[i + 1] > most_steps) return false;
+    }
+    step.back() = need.steps = step[values_.size()] + 1;
     std::vector<std::int64_t> last(versions_.size(), no_use);
     for (std::size_t v = 0; v < versions_.size(); ++v) {
       std::int64_t& end = last[static_cast<std::size_t>(buffer_of_[v])];
-      end = std::max(end, versions_[v].last_use);
+      end = std::max({end, versions_[v].last_use, versions_[v].made});
     }
     for (std::size_t v = 0; v < versions_.size(); ++v) {
       const Version& version = versions_[v];
-      if (buffer_of_[v] != static_cast<int>(v) || version.outside) continue;
-      for (std::size_t s = 0; s < version.sizes.size(); ++s) {
-        changes[static_cast<std::size_t>(version.made)][s] += version.sizes[s];
-        changes[static_cast<std::size_t>(last[v]) + 1][s] -= version.sizes[s];
-      }
+      if (buffer_of_[v] != static_cast<int>(v) || version.outside || version.sizes == Sizes{}) continue;
+      need.intervals.push_back({version.sizes, step[static_cast<std::size_t>(version.made)], step[static_cast<std::size_t>(last[v]) + 1] - 1});
     }
-    std::array<Wide, 2> live{};
-    Sizes most{};
-    for (std::size_t i = 0; i < changes.size(); ++i)
-      for (std::size_t s = 0; s < live.size(); ++s) {
-        live[s] += changes[i][s];
-        const Wide now = live[s] + (i < extra_.size() ? extra_[i][s] : 0);
-        most[s] = static_cast<std::int64_t>(std::min<Wide>(std::max<Wide>(most[s], now), most_live));
-      }
-    return most;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      std::int64_t begin = step[i] + 1;
+      bool small = true;
+      for_each_run(computation_.instructions[i], [&](const Need& run) {
+        small = small && need.intervals.size() + run.intervals.size() <= most_leaves;
+        if (!small) return;
+        for (const Interval& inside : run.intervals) need.intervals.push_back({inside.sizes, begin + inside.begin, begin + inside.end});
+        begin += run.steps;
+      });
+      if (!small) return false;
+    }
+    return true;
   }
 
   const HloModule& module_;
@@ -319,12 +451,143 @@ class LiveRanges {
   const HloComputation& computation_;
   Mode mode_;
   std::vector<Leaves> values_;
-  std::vector<Sizes> extra_;
   std::vector<std::vector<std::size_t>> first_leaves_;  // of an instruction's tuple, once it is asked for
   std::vector<Version> versions_;
   std::vector<int> buffer_of_;
   std::size_t leaves_ = 0;
 };
+
+std::int64_t saturated(Wide bytes) { return static_cast<std::int64_t>(std::min<Wide>(bytes, most_live)); }
+
+/// The largest live set of each memory space.
+Sizes peaks_of(const std::vector<Interval>& intervals) {
+  std::vector<std::pair<std::int64_t, std::size_t>> begins, ends;
+  for (std::size_t n = 0; n < intervals.size(); ++n) {
+    begins.push_back({intervals[n].begin, n});
+    ends.push_back({intervals[n].end, n});
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  std::array<Wide, spaces> live{};
+  Sizes most{};
+  std::size_t ended = 0;
+  for (const auto& [begin, n] : begins) {
+    for (; ended < ends.size() && ends[ended].first < begin; ++ended)
+      for (std::size_t s = 0; s < spaces; ++s) live[s] -= intervals[ends[ended].second].sizes[s];
+    for (std::size_t s = 0; s < spaces; ++s) {
+      live[s] += intervals[n].sizes[s];
+      most[s] = std::max(most[s], saturated(live[s]));
+    }
+  }
+  return most;
+}
+
+/// Places buffers in a heap, one after the other, each in the smallest gap that is free for as long as it lives, or on top. Source: openxla/xla,
+/// xla/service/heap_simulator, GlobalDecreasingSizeBestFitHeap.
+class Heap {
+ public:
+  explicit Heap(const std::vector<Interval>& intervals) : intervals_{intervals} {
+    for (const Interval& interval : intervals) last_ = std::max(last_, interval.end);
+    buckets_.resize(most_buckets);
+    seen_.resize(intervals.size());
+    places_.resize(intervals.size());
+  }
+
+  /// Bytes of the heap, buffers in the order of `before`.
+  template <class Before>
+  std::int64_t pack(Before before) {
+    std::vector<std::size_t> order;
+    for (std::size_t n = 0; n < intervals_.size(); ++n)
+      if (size(n) > 0) order.push_back(n);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return before(intervals_[a], intervals_[b]) || (!before(intervals_[b], intervals_[a]) && a < b); });
+    Wide top = 0;
+    for (const std::size_t n : order) {
+      places_[n] = place(n);
+      top = std::max(top, places_[n] + size(n));
+      for (std::size_t b = bucket(intervals_[n].begin); b <= bucket(intervals_[n].end); ++b) buckets_[b].push_back(n);
+    }
+    return saturated(top);
+  }
+
+ private:
+  static constexpr std::size_t most_buckets = 1024;  // of steps, so that a short buffer is compared only with those near it
+
+  [[nodiscard]] std::int64_t size(std::size_t n) const { return intervals_[n].sizes[hbm]; }
+  [[nodiscard]] std::size_t bucket(std::int64_t step) const { return static_cast<std::size_t>(Wide{step} * most_buckets / (Wide{last_} + 1)); }
+
+  Wide place(std::size_t n) {
+    const Interval& interval = intervals_[n];
+    taken_.clear();
+    for (std::size_t b = bucket(interval.begin); b <= bucket(interval.end); ++b)
+      for (const std::size_t other : buckets_[b]) {
+        if (seen_[other] == n + 1 || intervals_[other].end < interval.begin || intervals_[other].begin > interval.end) continue;
+        seen_[other] = n + 1;
+        taken_.push_back({places_[other], places_[other] + size(other)});
+      }
+    std::sort(taken_.begin(), taken_.end());
+    Wide free = 0, best = -1, best_gap = 0;
+    for (const auto& [begin, end] : taken_) {
+      const Wide gap = begin - free;
+      if (gap >= size(n) && (best < 0 || gap < best_gap)) {
+        best = free;
+        best_gap = gap;
+      }
+      free = std::max(free, end);
+    }
+    return best < 0 ? free : best;
+  }
+
+  const std::vector<Interval>& intervals_;
+  std::int64_t last_ = 0;
+  std::vector<std::vector<std::size_t>> buckets_;
+  std::vector<std::size_t> seen_;  // the buffer plus one that was last compared with it
+  std::vector<Wide> places_;
+  std::vector<std::pair<Wide, Wide>> taken_;
+};
+
+/// Results of the entry have places of their own throughout. Buffers that are not larger lie in them while they are free, the largest first, each in
+/// the last of the results that takes it; the heap has only the others. Source: openxla/xla, xla/service/buffer_assignment.cc, AssignSingleHloBuffer.
+void reuse_results(Need& need) {
+  struct Result {
+    std::int64_t size = 0;
+    std::map<std::int64_t, std::int64_t> taken{};  // first and last step
+  };
+  const auto is_result = [&](const Interval& interval) { return interval.end == need.steps - 1; };
+  const auto size = [&](std::size_t n) { return need.intervals[n].sizes[hbm]; };
+  std::vector<std::size_t> order;
+  for (std::size_t n = 0; n < need.intervals.size(); ++n)
+    if (size(n) > 0) order.push_back(n);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const bool first = is_result(need.intervals[a]), second = is_result(need.intervals[b]);
+    return std::tuple{-size(a), !first, a} < std::tuple{-size(b), !second, b};
+  });
+  std::vector<Result> results;
+  for (const std::size_t n : order) {
+    Interval& interval = need.intervals[n];
+    if (is_result(interval)) {
+      results.push_back({size(n), {{interval.begin, interval.end}}});
+      interval.begin = 0;
+      continue;
+    }
+    const std::size_t tried = std::min(results.size(), most_tried);
+    for (auto result = results.rbegin(); result != results.rbegin() + static_cast<std::ptrdiff_t>(tried); ++result) {
+      const auto next = result->taken.upper_bound(interval.end);
+      if (next != result->taken.begin() && std::prev(next)->second >= interval.begin) continue;
+      result->taken.emplace(interval.begin, interval.end);
+      interval.sizes[hbm] = 0;
+      break;
+    }
+  }
+}
+
+/// XLA packs by size and by time and keeps the smaller heap.
+std::int64_t heap_of(const std::vector<Interval>& intervals) {
+  const auto length = [](const Interval& interval) { return interval.end - interval.begin; };
+  const auto by_size = [&](const Interval& a, const Interval& b) { return std::pair{a.sizes[hbm], length(a)} > std::pair{b.sizes[hbm], length(b)}; };
+  const auto by_time = [&](const Interval& a, const Interval& b) { return std::pair{length(a), a.sizes[hbm]} > std::pair{length(b), b.sizes[hbm]}; };
+  return std::min(Heap{intervals}.pack(by_size), Heap{intervals}.pack(by_time));
+}
 
 }  // namespace
 
@@ -334,11 +597,8 @@ std::optional<HloPeakMemory> peak_memory_of(const HloModule& module) {
   std::vector<std::array<bool, 2>> runs(module.computations.size());
   for (const HloComputation& computation : module.computations)
     for (const HloInstruction& instruction : computation.instructions)
-      for (const HloCall& call : instruction.calls) {
-        const bool control =
-            instruction.opcode == HloOpcode::while_ || instruction.opcode == HloOpcode::call || instruction.opcode == HloOpcode::conditional;
-        if (control) runs[static_cast<std::size_t>(call.computation)][call.role == HloRole::body ? 0 : 1] = true;
-      }
+      if (runs_computations(instruction))
+        for (const HloCall& call : instruction.calls) runs[static_cast<std::size_t>(call.computation)][call.role == HloRole::body ? 0 : 1] = true;
   std::vector<std::array<Need, 2>> needs(module.computations.size());
   for (std::size_t c = 0; c < module.computations.size(); ++c)
     for (const Mode mode : {Mode::loop, Mode::call}) {
@@ -348,14 +608,30 @@ std::optional<HloPeakMemory> peak_memory_of(const HloModule& module) {
   Need need;
   const HloComputation& entry = module.entry_computation();
   if (!LiveRanges{module, needs, entry, Mode::entry}.measure(need)) return std::nullopt;
-  HloPeakMemory memory{Bytes{need.peak[0]}, {}, Bytes{need.peak[1]}};
+  HloPeakMemory memory;
+  reuse_results(need);
+  const Bytes heap{heap_of(need.intervals)};
   for (const int parameter : entry.parameters) {
     if (parameter == HloInstruction::missing) continue;
     const HloShape& shape = *entry.instructions[static_cast<std::size_t>(parameter)].shape;
     memory.parameters = saturated_sum(memory.parameters, device_bytes_in(shape, HloMemory::hbm));
-    memory.vmem = saturated_sum(memory.vmem, device_bytes_in(shape, HloMemory::vmem));
+    for (const HloShape* const leaf : leaves_of(shape)) need.intervals.push_back({sizes_of(*leaf), 0, need.steps});
   }
-  memory.hbm = saturated_sum(memory.hbm, memory.parameters);
+  if (entry.root != HloInstruction::missing) {
+    const HloShape& results = *entry.instructions[static_cast<std::size_t>(entry.root)].shape;
+    const std::vector<const HloShape*> leaves = leaves_of(results);
+    memory.outputs = device_bytes_in(results, HloMemory::hbm);
+    for (const HloAlias& alias : module.aliases)
+      if (const auto leaf = leaf_at(results, alias.output))
+        memory.aliased = saturated_sum(memory.aliased, device_bytes_in(*leaves[*leaf], HloMemory::hbm));
+  }
+  const Sizes peaks = peaks_of(need.intervals);
+  memory.hbm = Bytes{peaks[hbm]};
+  memory.vmem = Bytes{peaks[vmem]};
+  memory.cmem = Bytes{peaks[cmem]};
+  memory.host = Bytes{peaks[host]};
+  memory.temporary = std::max(Bytes{}, Bytes{heap.count() - memory.outputs.count() + memory.aliased.count()});
+  memory.allocated = std::max(memory.hbm, saturated_sum(memory.parameters, heap));
   return memory;
 }
 

@@ -7,18 +7,27 @@
 
 namespace podsim {
 
-/// Padded bytes of one device.
+/// Padded bytes of one device, by live ranges. XLA calls `parameters` argument, `temporary` temp and `aliased` alias.
 struct HloPeakMemory {
-  Bytes hbm;         // at the peak, with parameters and results
-  Bytes parameters;  // of it
-  Bytes vmem;        // the peak of memory space 1 by itself
+  Bytes hbm;         // the largest live set, with parameters and results
+  Bytes allocated;   // parameters + outputs + temporary - aliased: what has to fit into the HBM; never below `hbm`
+  Bytes parameters;  // these four in HBM
+  Bytes outputs;
+  Bytes temporary;   // the heap of everything else, gaps included
+  Bytes aliased;     // of outputs, in the place of a donated parameter
+  Bytes vmem, cmem;  // the largest live sets of memory spaces 1 and 3 by themselves
+  Bytes host;        // and of pinned memory of the host
 };
 
-/// The most bytes that are live at one time, instructions in the order of the text. A value lives from its instruction to its last use; parameters of
-/// the entry live throughout, its results to the end. One place are: tuples and their elements, bitcasts, -done forms and their starts; a
-/// dynamic-update-slice and its target, a loop's tuple before, in and after the loop, and an output and the parameter that it aliases, unless the old
-/// value is used after the new one is made, which then takes a place of its own. Fusions have no memory inside; a loop or call adds the peak of what
-/// it runs. Scratch of custom-calls and padding of allocations are not known. nullopt: the module has no ENTRY.
+/// The most bytes that are live at one time, instructions in the order of the text, computations of loops, calls and conditionals in the place of the
+/// instruction that runs them. A value lives from its instruction to its last use; parameters of the entry live throughout, its results to the end,
+/// and they have places from the beginning, in which smaller buffers lie while they are free. One place are: tuples and their elements, bitcasts,
+/// reshapes, -done forms and their starts; the parts of a ConcatBitcast and their concatenation; an output and the operand that
+/// output_to_operand_aliasing names; a dynamic-update-slice and its target, a loop's tuple before, in and after the loop, and an output and the
+/// parameter that it aliases, unless the old value is used after the new one is made, which then takes a place of its own; elementwise work, in a
+/// fusion too, and an operand of the same size that nothing uses later. Fusions have no memory inside. The heap is packed as XLA does: largest first
+/// and longest first, each buffer in the smallest gap that is free while it lives; the smaller of the two counts. Scratch of custom-calls is known
+/// where it is an output. nullopt: the module has no ENTRY, or more than 2^24 values.
 std::optional<HloPeakMemory> peak_memory_of(const HloModule& module);
 
 }  // namespace podsim

@@ -61,7 +61,7 @@ bool is_complex(HloType type);
 
 /// S(n): where a value lives.
 struct HloMemory {
-  static constexpr int hbm = 0, vmem = 1, sync_flag = 2, host = 5, smem = 6;
+  static constexpr int hbm = 0, vmem = 1, sync_flag = 2, cmem = 3, host = 5, smem = 6;
 };
 
 /// The layout of an array: `{1,0:T(8,128)(2,1)S(1)}`.

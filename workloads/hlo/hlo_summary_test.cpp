@@ -323,10 +323,56 @@ TEST(HloMemory, PeakOfALoopOverDonatedWeightsIsTheHandCount) {
 TEST(HloMemory, ValuesInVmemAreCountedApart) {
   const auto memory = peak_memory_of(module_of(
       "HloModule m\nENTRY e { x = f32[8] parameter(0)\n s = (f32[8]{0:S(1)}, f32[8], u32[]{:S(2)}) copy-start(x)\n d = f32[8]{0:S(1)} copy-done(s)\n"
-      " a = f32[8]{0:S(1)} negate(d)\n ROOT b = f32[8] negate(a) }\n"));
+      " a = f32[8]{0:S(1)} reverse(d), dimensions={0}\n ROOT b = f32[8] negate(a) }\n"));
   ASSERT_TRUE(memory);
   EXPECT_EQ(memory->vmem, Bytes{64});
   EXPECT_EQ(memory->hbm, Bytes{64});
+}
+
+TEST(HloMemory, AnOutputThatAliasesAnOperandTakesNoPlaceOfItsOwn) {
+  const auto text = [](const std::string& alias) {
+    return "HloModule m\n%f { p = f32[256] parameter(0)\n ROOT c = f32[256] custom-call(p), custom_call_target=\"g\" }\n"
+           "ENTRY e { x = f32[64] parameter(0)\n a = f32[256] custom-call(x), custom_call_target=\"start\"\n"
+           " b = f32[256] fusion(a), kind=kCustom, calls=%f" + alias + "\n ROOT r = f32[64] custom-call(b), custom_call_target=\"end\" }\n";
+  };
+  EXPECT_EQ(peak_memory_of(module_of(text("")))->hbm, Bytes{256 + 256 + 1024 + 1024});
+  EXPECT_EQ(peak_memory_of(module_of(text(", output_to_operand_aliasing={{}: (0, {})}")))->hbm, Bytes{256 + 256 + 1024});
+}
+
+TEST(HloMemory, ElementwiseWorkWritesOverAnOperandThatNothingUsesLater) {
+  const auto text = [](const std::string& second) {
+    return "HloModule m\nENTRY e { x = f32[64] parameter(0)\n a = f32[1024] custom-call(x), custom_call_target=\"g\"\n b = f32[1024] " + second +
+           "(a)\n ROOT r = f32[64] custom-call(b), custom_call_target=\"h\" }\n";
+  };
+  EXPECT_EQ(peak_memory_of(module_of(text("negate")))->hbm, Bytes{256 + 256 + 4096});
+  EXPECT_EQ(peak_memory_of(module_of(text("copy")))->hbm, Bytes{256 + 256 + 2 * 4096});
+}
+
+TEST(HloMemory, PartsOfAConcatBitcastLiveAsLongAsIt) {
+  const auto memory = peak_memory_of(module_of(
+      "HloModule m\nENTRY e { x = f32[64] parameter(0)\n a = f32[256] custom-call(x), custom_call_target=\"g\"\n b = f32[256] custom-call(x), "
+      "custom_call_target=\"g\"\n c = f32[512] custom-call(a, b), custom_call_target=\"ConcatBitcast\"\n d = f32[128] custom-call(x), "
+      "custom_call_target=\"g\"\n ROOT r = f32[64] custom-call(c, d), custom_call_target=\"h\" }\n"));
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->hbm, Bytes{256 + 256 + 1024 + 1024 + 512});
+}
+
+TEST(HloMemory, SmallBuffersLieInThePlaceOfTheResultUntilItIsMade) {
+  const auto memory = peak_memory_of(module_of(
+      "HloModule m\nENTRY e { x = f32[64] parameter(0)\n a = f32[256] custom-call(x), custom_call_target=\"g\"\n b = f32[32] custom-call(a), "
+      "custom_call_target=\"g\"\n ROOT r = f32[256] custom-call(b), custom_call_target=\"h\" }\n"));
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->allocated, Bytes{256 + 1024 + 128});
+  EXPECT_EQ(memory->temporary, Bytes{128});
+}
+
+TEST(HloMemory, CmemAndTheHostAreApart) {
+  const auto memory = peak_memory_of(module_of("HloModule m\nENTRY e { x = f32[64] parameter(0)\n a = f32[256]{0:S(3)} custom-call(x), custom_call_target=\"g\"\n"
+                                               " ROOT b = f32[512]{0:S(5)} custom-call(a), custom_call_target=\"g\" }\n"));
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->hbm, Bytes{256});
+  EXPECT_EQ(memory->cmem, Bytes{1024});
+  EXPECT_EQ(memory->host, Bytes{2048});
 }
 
 }  // namespace
