@@ -114,6 +114,7 @@ struct PlannedProgram {
 struct HloSpec {
   std::shared_ptr<const HloModule> module;
   HloScheduleOptions options{};  // with values: for a check on numbers
+  bool estimated_cycles = false;  // instructions take the compiler's estimate at options.clock_hz, or at tpu_clock_hz() of the machine
   CollectivePolicy collectives{std::string{by_dimension_name}, {}};
   std::optional<ProgramText> equals{};  // what it should compute: its parameters are the inputs, its results the outputs, in order. Of schedules with values
 };
@@ -137,6 +138,7 @@ struct HloRunSummary {
   std::vector<HloOpaque> opaque{};
   std::vector<std::string> notes{};
   std::optional<HloPeakMemory> memory{};  // by live ranges of its text
+  HloTrust trust{};
 };
 
 /// The description of a problem in results.
