@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
-#include "tools/report/hlo_coverage.hpp"
+#include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 

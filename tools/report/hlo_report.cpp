@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "sim/base/units.hpp"
-#include "tools/report/hlo_coverage.hpp"
+#include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/table.hpp"
 #include "workloads/hlo/collective_axes.hpp"
 #include "workloads/hlo/hlo_memory.hpp"

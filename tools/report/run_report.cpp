@@ -11,7 +11,7 @@
 #include "sim/schedule/text.hpp"
 #include "tools/report/colour.hpp"
 #include "tools/report/comparison_report.hpp"
-#include "tools/report/hlo_coverage.hpp"
+#include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"

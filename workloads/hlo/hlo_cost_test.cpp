@@ -136,6 +136,15 @@ TEST(HloCost, FactorisationsAndSortsAreEstimated) {
   EXPECT_EQ(cost_of("ENTRY e { a = f32[64,1024] parameter(0)\n ROOT r = f32[64,1024] sort(a), dimensions={1} }").vector, 64 * 1024 * 10) << "each row by itself";
 }
 
+TEST(HloCost, FusionsAreAsUnknownAsWhatIsInThem) {
+  const HloTaskCost cost = cost_of(
+      "%f { x = f32[8] parameter(0)\n y = f32[8] odd(x)\n ROOT z = f32[8] sort(y), dimensions={0} }\n"
+      "ENTRY e { x = f32[8] parameter(0)\n ROOT r = f32[8] fusion(x), kind=kLoop, calls=f }");
+  EXPECT_EQ(cost.evidence, HloEvidence::unknown);
+  EXPECT_EQ(cost.unknown, "odd");
+  EXPECT_EQ(cost.vector, 24);
+}
+
 constexpr std::string_view branches =
     "HloModule m, is_scheduled=true\n"
     "%once { a = bf16[512,512] parameter(0)\n ROOT d = bf16[512,512] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0} }\n"

@@ -10,8 +10,8 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::string_view, 13> free_targets{
-    "AllocateBuffer", "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
+constexpr std::array<std::string_view, 15> free_targets{
+    "AllocateBuffer", "AsyncCollectiveStart", "AsyncCollectiveDone", "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
     "annotate_device_placement", "X64Combine", "X64SplitHigh", "X64SplitLow", "PrepareAsyncCallStart", "PrepareAsyncCallDone"};
 
 /// 2 to 5, or a word with CAUSAL, behind `mask_type =` or `"mask_type":` in a backend_config, which is no JSON where MLIR prints it.

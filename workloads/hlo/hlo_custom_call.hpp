@@ -21,7 +21,7 @@ struct HloCustomCallCost {
 using HloCustomCallCosts = std::map<std::string, HloCustomCallCost>;
 
 struct HloCustomCall {
-  /// free: what only marks a place or joins buffers. to_host, to_device: MoveToHost, MoveToDevice. counted: its cost is known or estimated. opaque: nothing is
+  /// free: what only marks a place, begins or ends a collective beside it, or joins buffers. to_host, to_device: MoveToHost, MoveToDevice. counted: its cost is known or estimated. opaque: nothing is
   /// known but its operands and results.
   enum class Kind { free, to_host, to_device, counted, opaque };
   Kind kind = Kind::opaque;

@@ -22,13 +22,6 @@ constexpr std::int64_t most_executions = std::int64_t{1} << 53;
 constexpr double least_share = 0.3, most_share = 4;
 constexpr Seconds worth_telling{1e-6};
 
-/// What an instruction of unknown cost is known by: its target, of kernels of one target its name without a number, or its opcode.
-std::string name_of_unknown(const HloInstruction& instruction) {
-  const std::string& target = instruction.attributes->custom_call_target;
-  if (instruction.opcode != HloOpcode::custom_call) return opcode_text(instruction);
-  return target == "tpu_custom_call" ? instruction.name.substr(0, instruction.name.find('.')) : target;
-}
-
 /// Executions of a computation by how it is called: by control flow or within a fusion, by the core or asynchronously.
 struct Executions {
   std::array<std::int64_t, 4> counts{};
@@ -230,7 +223,7 @@ class Counter {
     share.instructions += times;
     share.bytes += times * cost.bytes;
     share.time = share.time + times * time;
-    if (cost.evidence == HloEvidence::unknown) coverage.unknown_names[name_of_unknown(instruction)] += times;
+    if (cost.evidence == HloEvidence::unknown) coverage.unknown_names[cost.unknown] += times;
     const auto& cycles = instruction.attributes->estimated_cycles;
     if (!clock_hz_ || !cycles) return;
     const Seconds compiler{static_cast<double>(*cycles) / *clock_hz_};

@@ -26,8 +26,17 @@ HloTaskCost estimated(double vector, std::string why) {
   cost.vector = vector, cost.evidence = HloEvidence::estimated, cost.why = std::move(why);
   return cost;
 }
-HloTaskCost unknown(std::string why) {
+/// What an instruction of unknown cost is known by.
+std::string name_of_unknown(const HloInstruction& instruction) {
+  const std::string& target = instruction.attributes->custom_call_target;
+  if (instruction.opcode != HloOpcode::custom_call) return opcode_text(instruction);
+  const std::string kernel = instruction.name.substr(0, instruction.name.find('.'));
+  return target == "tpu_custom_call" && kernel != "custom-call" ? kernel : target;
+}
+
+HloTaskCost unknown(const HloInstruction& instruction, std::string why) {
   HloTaskCost cost;
+  cost.unknown = name_of_unknown(instruction);
   cost.evidence = HloEvidence::unknown, cost.why = std::move(why);
   return cost;
 }
@@ -96,7 +105,7 @@ Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
   const auto add = [&](const HloTaskCost& part) {
     made.matrix += part.matrix, made.vector += part.vector, made.transforms += part.transforms, made.products += part.products;
     if (part.matrix > largest) made.rate = part.rate, made.product = part.product, largest = part.matrix;
-    if (part.evidence > made.evidence) made.evidence = part.evidence, made.why = part.why;
+    if (part.evidence > made.evidence) made.evidence = part.evidence, made.why = part.why, made.unknown = part.unknown;
   };
   for (int i = 0; i < static_cast<int>(body.instructions.size()); ++i) {
     const HloInstruction& instruction = body.instructions[static_cast<std::size_t>(i)];
@@ -122,7 +131,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
     case HloOpcode::dot:
     case HloOpcode::convolution: {
       const auto product = product_of(*module_, computation, instruction);
-      if (!product && tolerant_) return unknown("a product whose operands are not there or do not fit");
+      if (!product && tolerant_) return unknown(instruction, "a product whose operands are not there or do not fit");
       if (!product) return product.error();
       cost.matrix = number(product->flops);
       cost.product = *product;
@@ -133,7 +142,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
     case HloOpcode::ragged_dot:
     case HloOpcode::scaled_dot: {
       const HloShape* const second = operand(computation, instruction, 1);
-      if (first == nullptr || second == nullptr) return unknown("a product whose operands are not there");
+      if (first == nullptr || second == nullptr) return unknown(instruction, "a product whose operands are not there");
       cost.matrix = ragged_flops(instruction, *first);  // of a scaled product nothing is ragged
       cost.rate = product_rate_of(computation, instruction);
       cost.products = 1;
@@ -176,7 +185,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       cost.transforms = cost.vector;
       return cost;
     case HloOpcode::scan:
-    case HloOpcode::unknown: return unknown("an opcode of unknown arithmetic");
+    case HloOpcode::unknown: return unknown(instruction, "an opcode of unknown arithmetic");
     case HloOpcode::custom_call: {
       cost = custom_call(computation, instruction);
       cost.bytes = 0;
@@ -196,6 +205,7 @@ HloTaskCost HloTaskCosts::custom_call(const HloComputation& computation, const H
   cost.rate = found.rate, cost.product = found.product;
   cost.products = found.flops > 0 ? 1 : 0;
   cost.evidence = found.evidence, cost.why = found.why;
+  if (cost.evidence == HloEvidence::unknown) cost.unknown = name_of_unknown(call);
   cost.bytes = hbm_bytes(*call.shape);
   for (std::size_t i = 0; i < call.operands.size(); ++i)
     if (const HloShape* const shape = operand(computation, call, i)) cost.bytes += hbm_bytes(*shape);
@@ -213,7 +223,7 @@ Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int po
     case HloOpcode::send:
     case HloOpcode::recv:
     case HloOpcode::infeed:
-    case HloOpcode::outfeed: return unknown("its other end is not in the module");
+    case HloOpcode::outfeed: return unknown(instruction, "its other end is not in the module");
     case HloOpcode::custom_call: return custom_call(computation, instruction);
     default: break;
   }

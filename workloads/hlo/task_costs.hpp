@@ -25,7 +25,8 @@ struct HloTaskCost {
   double bytes = 0;                     // read and written in HBM: values in other memory spaces cost none
   std::int64_t products = 0;            // dots and convolutions in it
   HloEvidence evidence = HloEvidence::known;
-  std::string why{};                    // of what is not known
+  std::string why{};                    // it is not known, or what an estimate rests on
+  std::string unknown{};                // what is unknown: a target, of kernels of one target the name without a number, or an opcode
 };
 
 /// On a machine, of one execution: the matrix unit and the vector unit work side by side, over the machine's memory.

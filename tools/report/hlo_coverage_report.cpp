@@ -1,4 +1,4 @@
-#include "tools/report/hlo_coverage.hpp"
+#include "tools/report/hlo_coverage_report.hpp"
 
 #include <fmt/format.h>
 
@@ -16,12 +16,17 @@ std::array<std::pair<const char*, const HloCovered*>, 3> parts_of(const HloCover
   return {{{"known", &coverage.known}, {"estimated", &coverage.estimated}, {"unknown", &coverage.unknown}}};
 }
 
+/// Whole numbers, which sums of executions are, as such.
+Json number(double whole) {
+  return whole < 0x1p53 ? Json(static_cast<std::int64_t>(whole)) : Json(whole);
+}
+
 }  // namespace
 
 Json coverage_json(const HloCoverage& coverage) {
   Json json = Json::object(), names = Json::object();
-  for (const auto& [name, part] : parts_of(coverage)) json.set(name, Json{{"instructions", part->instructions}, {"bytes", part->bytes}, {"time_s", part->time.count()}});
-  for (const auto& [name, count] : coverage.unknown_names) names.set(name, count);
+  for (const auto& [name, part] : parts_of(coverage)) json.set(name, Json{{"instructions", number(part->instructions)}, {"bytes", number(part->bytes)}, {"time_s", part->time.count()}});
+  for (const auto& [name, count] : coverage.unknown_names) names.set(name, number(count));
   json.set("unknown_names", std::move(names));
   return json;
 }
@@ -36,7 +41,7 @@ std::string coverage_text(const HloCoverage& coverage) {
   std::string text;
   for (const auto& [name, part] : parts_of(coverage)) {
     if (part->instructions == 0) continue;
-    text += fmt::format("{}{}: {:.0f} instructions, {}, {}", text.empty() ? "" : "; ", name, part->instructions, bytes_text(part->bytes), to_text(part->time));
+    text += fmt::format("{}{}: {:.0f} instruction{}, {}, {}", text.empty() ? "" : "; ", name, part->instructions, part->instructions == 1 ? "" : "s", bytes_text(part->bytes), to_text(part->time));
   }
   return text;
 }
