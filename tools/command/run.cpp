@@ -22,6 +22,7 @@ namespace {
 
 OptionGroup run_options() {
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
+                            {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
   return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), module_options(), engine_options(), telling, trace_options(), record_options(), chakra_options(),
                  output_options(table_json_csv)});
@@ -161,7 +162,10 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
     console.caller->run = answer;
     if (!options.has("output")) return exit_done;
   }
-  return print_output(options, text_of(answer->run, answer->details, options, console), console);
+  const int printed = print_output(options, text_of(answer->run, answer->details, options, console), console);
+  const auto& module = answer->run.row.problem.hlo;
+  if (printed == exit_done && options.flag("strict") && module != nullptr && !module->trust.coverage.unknown_names.empty()) return exit_false;
+  return printed;
 }
 
 }  // namespace

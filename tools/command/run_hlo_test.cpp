@@ -49,5 +49,36 @@ TEST(RunHlo, AScheduledModuleHasOneOrder) {
   EXPECT_THAT(podsim(command).out, Not(HasSubstr("both orders")));
 }
 
+TEST(RunHlo, TimesOfModulesWithUnknownCostsAreLowerBounds) {
+  const std::string module =
+      "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[1024,1024] parameter(0)\n  y = f32[1024,1024] custom-call(x), custom_call_target=\"pfft3d\"\n"
+      "  z = f32[1024,1024] custom-call(y), custom_call_target=\"pfft3d\"\n  ROOT n = f32[1024,1024] negate(z)\n}\n";
+  const test::Folder folder;
+  const std::string command = "run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", module);
+  EXPECT_THAT(podsim(command).out, ::testing::ContainsRegex("time +at least [0-9.]+ us  \\(2 of 3 instructions, unknown: pfft3d x 2\\)"));
+  EXPECT_EQ(podsim(command).status, exit_done);
+  EXPECT_EQ(podsim(command + " --strict").status, exit_false);
+  const std::string given = command + " --custom-call pfft3d=1GFLOP --strict";
+  EXPECT_EQ(podsim(given).status, exit_done);
+  EXPECT_THAT(podsim(given).out, Not(HasSubstr("at least")));
+  const ordered_json coverage = json_of(command)["coverage"];
+  EXPECT_EQ(coverage["known"]["instructions"], 1);
+  EXPECT_EQ(coverage["unknown"]["instructions"], 2);
+  EXPECT_EQ(coverage["unknown"]["bytes"], 4 * 4194304);
+  EXPECT_EQ(coverage["unknown_names"]["pfft3d"], 2);
+  EXPECT_EQ(json_of("show hlo " + folder.file("m.hlo", module) + " --machine tpu_v5e")["coverage"], coverage) << "counting and running say the same";
+}
+
+TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
+  const std::string module =
+      "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+      "backend_config={\"window_config\":{\"estimated_cycles\":\"1503000\"}}\n}\n";
+  const test::Folder folder;
+  const std::string command = "run --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", module) + " --hlo-cost estimated-cycles";
+  EXPECT_NEAR(json_of(command + " --machine tpu_v5e")["makespan_s"].get<double>(), 1e-3, 1e-6);
+  EXPECT_THAT(podsim(command + " --machine ideal").err, HasSubstr("that of ideal is not known"));
+  EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("otherwise"));
+}
+
 }  // namespace
 }  // namespace podsim

@@ -159,8 +159,8 @@ OptionGroup module_options() {
           {"branch", words("NAME=i"), "the branch of the conditional NAME; left out: the longest; repeatable"},
           {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs, as tpu_custom_call=2GFLOP,8MiB; repeatable"},
           {"ragged", input_files("[NAME=]FILE.csv"), "rows that each device of a group sends to each in the ragged-all-to-all NAME,\na line of the file for each sender; left out: as many to each as its operand\nhas room for; repeatable"},
-          {"hlo-cost", word("model|estimated-cycles", "model"), "work by the machine's values, or as the TPU compiler estimated it,\nwith --clock"},
-          {"clock", word("940MHz"), "of estimated cycles"}};
+          {"hlo-cost", word("model|estimated-cycles", "model"), "work by the machine's values, or as the TPU compiler estimated it"},
+          {"clock", word("940MHz"), "of estimated cycles; left out: at which the TPU's units give its peak"}};
 }
 
 OptionGroup training_options(bool several) {

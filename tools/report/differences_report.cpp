@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/base/units.hpp"
+#include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 
@@ -36,6 +37,7 @@ std::string differences_table(const ModuleComparison& comparison) {
   std::vector<std::vector<std::string>> rows{{"schedule", "time", "compute", "exposed comm", "link traffic"}, figures(comparison.module, result)};
   for (const ComparedSchedule& schedule : comparison.schedules) rows.push_back(figures(schedule.name, schedule.row.result));
   text += table(rows, 1);
+  if (const std::string unknown = unknown_text(comparison.trust.coverage); !unknown.empty()) text += fmt::format("{} takes at least this: {}\n", comparison.module, unknown);
   for (const ComparedSchedule& schedule : comparison.schedules) {
     text += fmt::format("\nbeside {}\n", schedule.name);
     std::vector<std::vector<std::string>> cells{{"difference", "instruction", "takes", "costs"}};
@@ -78,6 +80,7 @@ std::string differences_json(const ModuleComparison& comparison) {
   const Json all{{"module", comparison.module},
                  {"product", Json{{"m", of.m}, {"n", of.n}, {"k", of.k}, {"dtype", name_of(of.dtype)}, {"given", comparison.product_given}}},
                  {"makespan_s", comparison.result.makespan_s},
+                 {"coverage", coverage_json(comparison.trust.coverage)},
                  {"link_bytes", comparison.result.link_bytes},
                  {"schedules", schedules},
                  {"differences", differences},

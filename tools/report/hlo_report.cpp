@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "sim/base/units.hpp"
+#include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/table.hpp"
 #include "workloads/hlo/collective_axes.hpp"
 #include "workloads/hlo/hlo_memory.hpp"
@@ -230,12 +231,15 @@ std::string rest_text(const ShownHlo& shown) {
   for (const HloCopyCount& copy : summary.copies)
     copies.add(opcode_text(instruction_at(shown.module, copy.place)), name_at(shown.module, copy.runs_as), copy.count,
                {space_text(copy.from), space_text(copy.to), copy.asynchronous ? "yes" : "no", to_text(copy.bytes)});
-  AlikeRows calls{{"custom-call", "instruction", "count", "FLOPs", "operands and results"}};
+  AlikeRows calls{{"custom-call", "instruction", "count", "FLOPs", "vector operations", "operands and results", "its cost is"}};
   for (const HloOpaqueCount& call : summary.custom_calls)
-    calls.add(call.target, name_at(shown.module, call.place), call.count, {grouped(call.cost.flops), to_text(call.bytes)});
+    calls.add(call.target, name_at(shown.module, call.place), call.count,
+              {grouped(call.cost.flops), grouped(call.cost.vector), to_text(call.bytes), call.cost.why.empty() ? "known" : call.cost.why});
   AlikeRows opaque{{"opaque", "instruction", "count", "operands and results"}};
   for (const HloOpaqueCount& call : summary.opaque) opaque.add(call.target, name_at(shown.module, call.place), call.count, {to_text(call.bytes)});
   std::string text = copies.text(2) + calls.text(2) + opaque.text(2);
+  if (!summary.waiting.empty())
+    text += fmt::format("of {} all-reduces only the own block is used, of {} first: reduce-scatters in waiting\n", summary.waiting.size(), name_at(shown.module, summary.waiting.front()));
   for (const HloLoopCount& loop : summary.loops)
     text += fmt::format("loop {} x {}: {} iterations ({})\n", name_at(shown.module, loop.place), grouped(loop.count), grouped(loop.trips.count),
                         loop.trips.source == HloTripCount::Source::condition ? "by its condition" : source_text(loop.trips.source));
@@ -299,7 +303,7 @@ Json totals_json(const HloSummary& summary) {
   }
   for (const HloOpaqueCount& call : summary.custom_calls) custom_flops.add(call.cost.flops, call.count);
   return Json{
-      {"collectives", std::move(collectives)}, {"dots", products.json()}, {"dot_flops", flops.json()}, {"transform_flops", transform_flops}, {"custom_call_flops", custom_flops.json()}};
+      {"collectives", std::move(collectives)}, {"dots", products.json()}, {"dot_flops", flops.json()}, {"transform_flops", transform_flops}, {"custom_call_flops", custom_flops.json()}, {"each_once", Json{{"flops", summary.each_once.flops}, {"vector", summary.each_once.vector}, {"bytes", summary.each_once.bytes}}}};
 }
 
 /// How many instructions of each opcode the text has, whatever runs.
@@ -312,12 +316,18 @@ Json opcodes_json(const HloModule& module) {
   return json;
 }
 
+std::vector<std::pair<std::string, HloOtherEstimate>> other_estimates(const ShownHlo& shown) {
+  std::vector<std::pair<std::string, HloOtherEstimate>> named;
+  for (const HloOtherEstimate& other : shown.summary.other_estimates) named.emplace_back(name_at(shown.module, other.place), other);
+  return named;
+}
+
 Json opaque_json(const HloModule& module, const std::vector<HloOpaqueCount>& calls, bool costs) {
   Json json = Json::array();
   for (const HloOpaqueCount& call : calls) {
     Json row{{"instruction", name_at(module, call.place)}, {"target", call.target}};
-    if (costs) row.set("flops", call.cost.flops);
-    row.update({{"bytes", (costs && call.cost.bytes ? *call.cost.bytes : call.bytes).count()}, {"count", call.count}});
+    if (costs) row.update({{"flops", call.cost.flops}, {"vector", call.cost.vector}, {"evidence", call.cost.evidence == HloEvidence::known ? "known" : "estimated"}});
+    row.update({{"why", or_null(call.cost.why)}, {"bytes", (costs && call.cost.bytes ? *call.cost.bytes : call.bytes).count()}, {"count", call.count}});
     json.push_back(std::move(row));
   }
   return json;
@@ -350,6 +360,9 @@ Expected<std::string> hlo_table(const ShownHlo& shown) {
   for (const std::string& assumed : shown.assumed) text += fmt::format("assumed: {}\n", assumed);
   text += '\n';
   text += collectives_text(shown, *rows) + products_text(shown) + transforms_text(shown) + windows_text(shown) + rest_text(shown);
+  text += fmt::format("costs: {}\n", coverage_text(shown.summary.coverage));
+  if (const std::string unknown = unknown_text(shown.summary.coverage); !unknown.empty()) text += unknown + "\n";
+  if (const auto others = other_estimates(shown); !others.empty()) text += fmt::format("the compiler estimates otherwise: {}\n", other_estimates_text(others));
   if (const auto memory = peak_memory_of(module))
     text += "memory: " + module_memory_text(*memory, std::nullopt) + "\n";
   return text;
@@ -361,7 +374,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
   const HloModule& module = shown.module;
   const HloSummary& summary = shown.summary;
   Json collectives = Json::array(), dots = Json::array(), windows = Json::array(), copies = Json::array(), loops = Json::array(),
-       transforms = Json::array(), conditionals = Json::array(), attributes = Json::array(), warnings = Json::array();
+       transforms = Json::array(), waiting = Json::array(), conditionals = Json::array(), attributes = Json::array(), warnings = Json::array();
   for (const CollectiveRow& row : *rows) collectives.push_back(hlo_collective_json(shown, row));
   for (const HloProductCount& count : summary.products)
     dots.push_back(Json{{"instruction", name_at(module, count.place)},
@@ -400,6 +413,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
                          {"trip_count", loop.trips.count},
                          {"source", source_text(loop.trips.source)},
                          {"count", loop.count}});
+  for (const HloPlace& all_reduce : summary.waiting) waiting.push_back(name_at(module, all_reduce));
   for (const HloBranchCount& branch : summary.branches)
     conditionals.push_back(
         Json{{"instruction", name_at(module, branch.place)}, {"branch", branch.branch}, {"given", branch.given}, {"count", branch.count}});
@@ -427,6 +441,9 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
               {"loops", std::move(loops)},
               {"conditionals", std::move(conditionals)},
               {"unknown_attributes", std::move(attributes)},
+              {"waiting", std::move(waiting)},
+              {"coverage", coverage_json(summary.coverage)},
+              {"other_estimates", other_estimates_json(other_estimates(shown))},
               {"totals", totals_json(summary)},
               {"peak_memory_bytes", memory ? Json(memory->hbm.count()) : Json()},
               {"module_memory_bytes", memory ? module_memory_json(*memory) : Json()},

@@ -11,6 +11,7 @@
 #include "sim/schedule/text.hpp"
 #include "tools/report/colour.hpp"
 #include "tools/report/comparison_report.hpp"
+#include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/hlo_report.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/program_report.hpp"
@@ -331,6 +332,8 @@ Json row_json(const Row& row) {
     Json opaque = Json::array();
     for (const HloOpaque& unknown : hlo.opaque) opaque.push_back(Json{{"instruction", unknown.instruction}, {"target", unknown.target}, {"bytes", unknown.bytes.count()}});
     json.update(Json{{"module", hlo.module}, {"instructions", hlo.instructions}, {"is_scheduled", hlo.is_scheduled}, {"opaque", opaque}, {"assumed", hlo.notes}, {"mesh_order", Json{{"order", hlo.mesh_order}, {"assumed", hlo.mesh_order_assumed}}}});
+    json.set("coverage", coverage_json(hlo.trust.coverage));
+    json.set("other_estimates", other_estimates_json(hlo.trust.other_estimates));
     if (hlo.memory) json.set("module_memory_bytes", module_memory_json(*hlo.memory));
   }
   if (row.calls.played > 0 || !row.calls.why_inlined.empty())
@@ -384,6 +387,16 @@ std::string result_json(const Run& run, const Details& details) {
   return json.dump(2) + "\n";
 }
 
+namespace {
+
+/// A lower bound where the cost of an instruction is unknown.
+std::string module_time_text(double makespan_s, const HloCoverage& coverage) {
+  const std::string unknown = unknown_text(coverage);
+  return unknown.empty() ? time_text(makespan_s) : fmt::format("at least {}  ({})", time_text(makespan_s), unknown);
+}
+
+}  // namespace
+
 std::string result_table(const Run& run, const Details& details, TerminalStyle style) {
   const Row& row = run.row;
   const Result& r = row.result;
@@ -401,6 +414,8 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
     const HloRunSummary& hlo = *row.problem.hlo;
     rows.push_back({"module", fmt::format("{} ({} instructions, {})", hlo.module, hlo.instructions, hlo.is_scheduled ? "scheduled" : "not scheduled")});
     for (const HloOpaque& unknown : hlo.opaque) rows.push_back({"  opaque", fmt::format("{}, {}: {} and unknown arithmetic", unknown.instruction, unknown.target, to_text(unknown.bytes))});
+    rows.push_back({"  costs", coverage_text(hlo.trust.coverage)});
+    if (!hlo.trust.other_estimates.empty()) rows.push_back({"  otherwise", other_estimates_text(hlo.trust.other_estimates)});
     for (const std::string& assumed : hlo.notes) rows.push_back({"  assumed", assumed});
     if (hlo.memory) rows.push_back({"  memory", module_memory_text(*hlo.memory, row.hbm)});
   }
@@ -410,7 +425,7 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
            {"machine", fmt::format("{}, slice {}, mesh {} ({} devices{})", r.machine, slice_and_changes(row), mesh_text(r), r.devices, classes)},
            {"idle devices", row.changes.idle_devices == 0 ? "" : fmt::format("{} of {}", row.changes.idle_devices, r.devices + row.changes.idle_devices)},
            {"engine", r.engine == "analytic" ? r.engine + " (as if no two messages shared a link: no run is faster)" : r.engine},
-           {"time", time_text(r.makespan_s)},
+           {"time", row.problem.hlo != nullptr ? module_time_text(r.makespan_s, row.problem.hlo->trust.coverage) : time_text(r.makespan_s)},
            {"  both orders", details.orders ? orders_text(*details.orders) : ""},
            {"  compute",
             fmt::format("{}  ({}: the core of the busiest device)", time_text(r.compute_s), percent(r.makespan_s > 0 ? r.compute_s / r.makespan_s : 0))},

@@ -10,7 +10,7 @@
 #include "sim/base/units.hpp"
 #include "workloads/differences/core_order.hpp"
 #include "workloads/differences/find_differences.hpp"
-#include "workloads/hlo/program_scope.hpp"
+#include "workloads/hlo/sliced_all_reduces.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 #include "workloads/scenario/read_comparison.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 std::vector<std::string> waiting_reduce_scatters(const HloModule& module) {
   std::vector<std::string> names;
   for (const HloComputation& computation : module.computations)
-    for (const auto& [all_reduce, slice] : reduce_scatters_in_waiting(module, computation, HloUsers{computation}))
+    for (const auto& [all_reduce, slice] : sliced_all_reduces(module, computation, HloUsers{computation}, false))
       names.push_back(computation.instructions[static_cast<std::size_t>(all_reduce)].name);
   return names;
 }
@@ -131,6 +131,7 @@ Expected<ModuleComparison> compare_module(const FlatModule& flat, const HloSpec&
   ModuleComparison comparison;
   comparison.module = module.name;
   comparison.result = flat.result;
+  if (flat.problem.summary.hlo != nullptr) comparison.trust = flat.problem.summary.hlo->trust;
   comparison.notes = flat.problem.summary.hlo->notes;
   const Gains gains{flat, spec, options};
   std::vector<DifferenceCandidate> candidates = candidates_of(module, flat);

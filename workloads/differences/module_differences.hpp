@@ -52,6 +52,7 @@ inline constexpr double least_gain = 1e-3;
 struct ModuleComparison {
   std::string module;
   Result result;  // of the module
+  HloTrust trust{};  // in its time
   ModuleProduct product;
   bool product_given = false;
   std::vector<std::string> notes{};  // the module's, and what does not fit a given product

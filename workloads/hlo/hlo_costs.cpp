@@ -4,22 +4,22 @@
 
 #include <algorithm>
 #include <cassert>
+#include <tuple>
 
 #include "workloads/hlo/hlo_product_rate.hpp"
-#include "workloads/hlo/hlo_transform.hpp"
+#include "workloads/hlo/sliced_all_reduces.hpp"
 
 namespace podsim {
 
 namespace {
 
-HloWork plus(HloWork a, const HloWork& b) { return {a.flops + b.flops, a.bytes + b.bytes, a.time + b.time}; }
-HloWork minus(const HloWork& a, const HloWork& b) { return {a.flops - b.flops, a.bytes - b.bytes, a.time - b.time}; }
-HloWork times(double n, const HloWork& work) { return {n * work.flops, n * work.bytes, n * work.time}; }
+HloWork plus(HloWork a, const HloWork& b) { return {a.flops + b.flops, a.vector + b.vector, a.bytes + b.bytes, a.time + b.time}; }
+HloWork minus(const HloWork& a, const HloWork& b) { return {a.flops - b.flops, a.vector - b.vector, a.bytes - b.bytes, a.time - b.time}; }
+HloWork times(double n, const HloWork& work) { return {n * work.flops, n * work.vector, n * work.bytes, n * work.time}; }
 
-/// What passes values on in another form, but does not change them.
-bool passes_on(HloOpcode opcode) {
-  return opcode == HloOpcode::bitcast || opcode == HloOpcode::reshape || opcode == HloOpcode::copy || opcode == HloOpcode::convert ||
-         opcode == HloOpcode::transpose;
+/// Longer on the machine; of two that take as long there the one with more arithmetic, then with more bytes.
+bool is_shorter(const HloWork* a, const HloWork* b) {
+  return std::tuple{a->time, a->flops + a->vector, a->bytes} < std::tuple{b->time, b->flops + b->vector, b->bytes};
 }
 
 std::vector<bool> reached_computations(const HloModule& module) {
@@ -37,18 +37,18 @@ std::vector<bool> reached_computations(const HloModule& module) {
 HloCosts::HloCosts(const HloModule& module, const Machine& machine, const HloCountOptions& options)
     : module_{&module},
       machine_{&machine},
-      options_{&options},
-      sliced_(module.computations.size(), HloInstruction::missing),
+      options_{options},
+      costs_(module.computations.size()),
       totals_(module.computations.size()),
       windows_(module.computations.size()),
       before_(module.computations.size()) {}
 
 Expected<HloCosts> HloCosts::of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
   HloCosts costs{module, machine, options};
-  HloTraffic traffic{module};
+  HloTaskCosts each{module, options.custom_calls, options.tolerant};
   const std::vector<bool> reached = reached_computations(module);
   for (int c = 0; c < static_cast<int>(module.computations.size()); ++c)
-    if (const auto ok = costs.add_computation(c, reached[static_cast<std::size_t>(c)], traffic); !ok) return ok.error();
+    if (const auto ok = costs.add_computation(c, reached[static_cast<std::size_t>(c)], each); !ok) return ok.error();
   return costs;
 }
 
@@ -70,15 +70,15 @@ Status HloCosts::decide(const HloPlace& place) {
   const HloComputation& computation = module_->computations[static_cast<std::size_t>(place.computation)];
   if (instruction.opcode == HloOpcode::dot || instruction.opcode == HloOpcode::convolution) {
     auto product = product_of(*module_, computation, instruction);
-    if (!product && !options_->tolerant) return product.error();
+    if (!product && !options_.tolerant) return product.error();
     if (product)
       products_.emplace(place, *product);
     else
       warn("products that are not counted", instruction);
   }
   if (instruction.opcode == HloOpcode::while_ && instruction.phase == HloPhase::whole) {
-    auto trips = trip_count_of(*module_, computation, instruction, options_->trip_counts);
-    if (!trips && !options_->tolerant) return trips.error();
+    auto trips = trip_count_of(*module_, computation, instruction, options_.trip_counts);
+    if (!trips && !options_.tolerant) return trips.error();
     if (!trips) warn("loops of unknown trip count, counted once", instruction);
     trips_.emplace(place, trips ? *trips : HloTripCount{});
   }
@@ -87,15 +87,13 @@ Status HloCosts::decide(const HloPlace& place) {
     std::vector<std::size_t> calls;
     for (std::size_t n = 0; n < instruction.calls.size(); ++n) {
       if (instruction.calls[n].role != HloRole::branch) continue;
-      works.push_back(&totals_[static_cast<std::size_t>(instruction.calls[n].computation)].control);
+      works.push_back(&totals_[static_cast<std::size_t>(instruction.calls[n].computation)]);
       calls.push_back(n);
     }
     if (works.empty()) return success();
-    const auto longest = std::max_element(works.begin(), works.end(), [](const HloWork* a, const HloWork* b) {
-      return a->flops != b->flops ? a->flops < b->flops : a->bytes < b->bytes;
-    });
+    const auto longest = std::max_element(works.begin(), works.end(), is_shorter);
     int branch = static_cast<int>(longest - works.begin());
-    if (const auto given = options_->branches.find(instruction.name); given != options_->branches.end()) {
+    if (const auto given = options_.branches.find(instruction.name); given != options_.branches.end()) {
       branch = given->second;
       if (branch < 0 || static_cast<std::size_t>(branch) >= works.size())
         return Diagnostic{of_field("branch"),
@@ -106,11 +104,10 @@ Status HloCosts::decide(const HloPlace& place) {
   return success();
 }
 
-Status HloCosts::add_computation(int c, bool reached, HloTraffic& traffic) {
+Status HloCosts::add_computation(int c, bool reached, HloTaskCosts& costs) {
   if (!reached) return success();
-  sliced_[static_cast<std::size_t>(c)] = sliced_all_reduce(module_->computations[static_cast<std::size_t>(c)]);
   const HloComputation& computation = module_->computations[static_cast<std::size_t>(c)];
-  Totals& totals = totals_[static_cast<std::size_t>(c)];
+  HloWork& total = totals_[static_cast<std::size_t>(c)];
   std::vector<int> begun_by(computation.instructions.size(), HloInstruction::missing);
   std::vector<std::pair<int, int>>& windows = windows_[static_cast<std::size_t>(c)];
   for (int i = 0; i < static_cast<int>(computation.instructions.size()); ++i) {
@@ -128,59 +125,25 @@ Status HloCosts::add_computation(int c, bool reached, HloTraffic& traffic) {
   for (int i = 0; i < static_cast<int>(computation.instructions.size()); ++i) {
     const HloPlace place{c, i};
     if (const auto ok = decide(place); !ok) return ok;
-    if (!windows.empty()) before.push_back(totals.control);
-    const auto [control, fused] = work_of(place, traffic);
-    totals.control = plus(totals.control, control);
-    totals.fused = plus(totals.fused, fused);
+    auto cost = costs.of(computation, i);
+    if (!cost) return cost.error();
+    costs_[static_cast<std::size_t>(c)].push_back(*std::move(cost));
+    if (!windows.empty()) before.push_back(total);
+    total = plus(total, work_of(place));
   }
   return success();
 }
 
-HloWork HloCosts::timed(double flops, Seconds arithmetic, double bytes) const {
-  const BytesPerSecond bandwidth = machine_->chip.hbm_bandwidth;
-  const Seconds memory{is_unlimited(bandwidth) ? 0 : bytes / bandwidth.count()};
-  return {flops, bytes, std::max(arithmetic, memory) + (1 - machine_->chip.overlap_hbm) * std::min(arithmetic, memory)};
-}
-
-/// By control flow, and in a fusion: there its bytes count at the fusion's boundary, and its time is that of the arithmetic.
-HloCosts::Totals HloCosts::work_of(const HloPlace& place, HloTraffic& traffic) const {
+/// With what it calls, but for asynchronous computations.
+HloWork HloCosts::work_of(const HloPlace& place) const {
   const HloInstruction& instruction = at(place);
-  const HloComputation& computation = module_->computations[static_cast<std::size_t>(place.computation)];
-  HloWork inside, inside_fused;  // of called computations
+  const HloTaskCost& cost = this->cost(place);
+  HloWork work{cost.matrix + cost.transforms, cost.vector - cost.transforms, cost.bytes, time_of(cost, *machine_)};
   for (std::size_t n = 0; n < instruction.calls.size(); ++n) {
     const Call how = call(place, n);
-    if (how.times == 0 || how.asynchronous) continue;
-    const Totals& callee = totals_[static_cast<std::size_t>(instruction.calls[n].computation)];
-    inside_fused = plus(inside_fused, times(static_cast<double>(how.times), callee.fused));
-    if (!how.fused) inside = plus(inside, times(static_cast<double>(how.times), callee.control));
+    if (how.times > 0 && !how.asynchronous && !how.fused) work = plus(work, times(static_cast<double>(how.times), totals_[static_cast<std::size_t>(instruction.calls[n].computation)]));
   }
-  double flops = 0;
-  Seconds arithmetic;
-  std::optional<Bytes> told;
-  if (const HloProduct* const product = this->product(place)) {
-    const auto& p = *product;
-    flops = static_cast<double>(p.flops);
-    if (flops > 0) {
-      const HloProductRate rate = product_rate_of(computation, instruction);
-      arithmetic = Flops{flops / matmul_efficiency_of(machine_->chip, p.m, p.n, p.k)} / peak_of(*machine_, rate.operands, rate.float32_passes);
-    }
-  } else if (instruction.opcode == HloOpcode::fft) {
-    flops = transform_of(instruction).flops;
-    if (!is_unlimited(machine_->chip.vector_peak)) arithmetic = Flops{flops} / machine_->chip.vector_peak;
-  } else if (instruction.opcode == HloOpcode::custom_call && instruction.phase == HloPhase::whole) {
-    const HloCustomCall cost = custom_call_of(computation, instruction, options_->custom_calls);
-    using Kind = HloCustomCall::Kind;
-    if (cost.kind == Kind::free || cost.kind == Kind::to_host || cost.kind == Kind::to_device) return {};
-    flops = static_cast<double>(cost.flops);
-    arithmetic = Flops{flops} / peak_of(*machine_, DType::bf16);
-    told = cost.bytes;
-  }
-  const HloWork fused{flops + inside_fused.flops, 0, arithmetic + inside_fused.time};
-  const HloTraffic::Amount amount = traffic.of(computation, instruction);
-  const double bytes = static_cast<double>(told.value_or(saturated_sum(amount.read, amount.written)).count());
-  const bool is_fusion = instruction.opcode == HloOpcode::fusion;
-  const HloWork own = timed(is_fusion ? fused.flops : flops, is_fusion ? fused.time : arithmetic, bytes);
-  return {is_fusion ? own : plus(own, inside), fused};
+  return work;
 }
 
 HloCosts::Call HloCosts::call(const HloPlace& place, std::size_t n) const {
@@ -243,7 +206,7 @@ std::optional<HloCosts::Move> HloCosts::move_of(const HloPlace& place) const {
                              ? nullptr
                              : &*computation.instructions[static_cast<std::size_t>(instruction.operands[0])].shape;
   if (instruction.opcode == HloOpcode::custom_call) {
-    const HloCustomCall::Kind kind = custom_call_of(computation, instruction, options_->custom_calls).kind;
+    const HloCustomCall::Kind kind = custom_call_of(computation, instruction, options_.custom_calls).kind;
     if (kind == HloCustomCall::Kind::to_host) return Move{HloMemory::hbm, HloMemory::host, device_bytes(*to)};
     if (kind == HloCustomCall::Kind::to_device) return Move{HloMemory::host, HloMemory::hbm, device_bytes(*to)};
     return std::nullopt;
@@ -263,28 +226,9 @@ std::optional<HloCosts::Move> HloCosts::move_of(const HloPlace& place) const {
   return Move{from->layout.memory_space, to->layout.memory_space, device_bytes(*to)};
 }
 
-int HloCosts::sliced_all_reduce(const HloComputation& computation) {
-  bool sliced = false;
-  for (int number = computation.root; number != HloInstruction::missing;) {
-    const HloInstruction& step = computation.instructions[static_cast<std::size_t>(number)];
-    if (step.opcode == HloOpcode::all_reduce) {
-      std::int64_t users = 0;
-      for (const HloInstruction& user : computation.instructions) users += std::count(user.operands.begin(), user.operands.end(), number);
-      return sliced && users == 1 ? number : HloInstruction::missing;
-    }
-    const bool slices = step.opcode == HloOpcode::dynamic_slice || step.opcode == HloOpcode::slice;
-    if ((!slices && !passes_on(step.opcode)) || step.operands.empty()) break;
-    sliced = sliced || slices;
-    number = step.operands[0];
-  }
-  return HloInstruction::missing;
-}
-
-const HloShape* HloCosts::only_slice(const HloPlace& all_reduce) const {
-  const auto c = static_cast<std::size_t>(all_reduce.computation);
-  const HloComputation& computation = module_->computations[c];
-  if (sliced_[c] != all_reduce.instruction) return nullptr;
-  return &*computation.instructions[static_cast<std::size_t>(computation.root)].shape;
+std::map<int, int> HloCosts::sliced(int computation, bool is_fused) const {
+  const HloComputation& in = module_->computations[static_cast<std::size_t>(computation)];
+  return sliced_all_reduces(*module_, in, HloUsers{in}, is_fused);
 }
 
 }  // namespace podsim

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "workloads/hlo/hlo_summary.hpp"
-#include "workloads/hlo/hlo_traffic.hpp"
+#include "workloads/hlo/task_costs.hpp"
 
 namespace podsim {
 
@@ -29,6 +29,8 @@ class HloCosts {
   [[nodiscard]] std::optional<int> branch(const HloPlace& conditional) const;
   /// Starts and their dones in one computation, by start.
   [[nodiscard]] const std::vector<std::pair<int, int>>& windows(int computation) const { return windows_[static_cast<std::size_t>(computation)]; }
+  /// Of one execution of an instruction of a computation that runs, by itself.
+  [[nodiscard]] const HloTaskCost& cost(const HloPlace& place) const { return costs_[static_cast<std::size_t>(place.computation)][static_cast<std::size_t>(place.instruction)]; }
   /// The core's work behind `first` and before `last`. O(1).
   [[nodiscard]] HloWork between(int computation, int first, int last) const;
   /// Padded bytes of operands and result, in any memory.
@@ -40,27 +42,22 @@ class HloCosts {
   };
   /// Of an instruction that only moves data into another memory space.
   [[nodiscard]] std::optional<Move> move_of(const HloPlace& place) const;
-  /// The result of a fused computation, if it is a slice of this all-reduce, which nothing else uses; else nullptr.
-  [[nodiscard]] const HloShape* only_slice(const HloPlace& all_reduce) const;
+  /// sliced_all_reduces() of a computation.
+  [[nodiscard]] std::map<int, int> sliced(int computation, bool is_fused) const;
 
   [[nodiscard]] const std::vector<HloWarning>& warnings() const { return warnings_; }
 
  private:
-  struct Totals {
-    HloWork control, fused;  // of one execution: by control flow; within a fusion, whose bytes are those of its own boundary
-  };
   HloCosts(const HloModule& module, const Machine& machine, const HloCountOptions& options);
-  Status add_computation(int c, bool reached, HloTraffic& traffic);
+  Status add_computation(int c, bool reached, HloTaskCosts& costs);
   Status decide(const HloPlace& place);
-  [[nodiscard]] Totals work_of(const HloPlace& place, HloTraffic& traffic) const;
-  [[nodiscard]] HloWork timed(double flops, Seconds arithmetic, double bytes) const;
+  [[nodiscard]] HloWork work_of(const HloPlace& place) const;
   [[nodiscard]] const HloInstruction& at(const HloPlace& place) const;
-  [[nodiscard]] static int sliced_all_reduce(const HloComputation& computation);
   void warn(const std::string& message, const HloInstruction& instruction);
 
   const HloModule* module_;
   const Machine* machine_;
-  const HloCountOptions* options_;
+  HloCountOptions options_;
   std::map<HloPlace, HloProduct> products_;
   std::map<HloPlace, HloTripCount> trips_;
   struct Branch {
@@ -68,8 +65,8 @@ class HloCosts {
     std::size_t call = 0;  // in HloInstruction::calls
   };
   std::map<HloPlace, Branch> branches_;
-  std::vector<int> sliced_;  // of each computation the all-reduce that its result is a slice of, or HloInstruction::missing
-  std::vector<Totals> totals_;
+  std::vector<std::vector<HloTaskCost>> costs_;  // by computation and instruction
+  std::vector<HloWork> totals_;                  // of one execution of a computation, by control flow
   std::vector<std::vector<std::pair<int, int>>> windows_;
   std::vector<std::vector<HloWork>> before_;  // of a computation that has windows: the core's work in front of each instruction
   std::vector<HloWarning> warnings_;

@@ -1,4 +1,4 @@
-// What is known of custom-calls: the text of a module does not tell what they cost.
+// What is known of custom-calls: of most the text of a module does not tell what they cost.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "workloads/hlo/hlo_evidence.hpp"
+#include "workloads/hlo/hlo_flops.hpp"
 #include "workloads/hlo/hlo_module.hpp"
+#include "workloads/hlo/hlo_product_rate.hpp"
 
 namespace podsim {
 
@@ -18,19 +21,35 @@ struct HloCustomCallCost {
 using HloCustomCallCosts = std::map<std::string, HloCustomCallCost>;
 
 struct HloCustomCall {
-  /// free: AssumeGatherIndicesInBound, ConcatBitcast and those that only mark a place. to_host, to_device: MoveToHost, MoveToDevice. attention: FLOPs
-  /// by its shapes. given: as its user tells. opaque: nothing is known but its operands and results.
-  enum class Kind { free, to_host, to_device, attention, given, opaque };
+  /// free: what only marks a place, begins or ends a collective beside it, or joins buffers. to_host, to_device: MoveToHost, MoveToDevice. counted: its cost is known or estimated. opaque: nothing is
+  /// known but its operands and results.
+  enum class Kind { free, to_host, to_device, counted, opaque };
   Kind kind = Kind::opaque;
-  std::int64_t flops = 0;        // of attention and given
-  std::optional<Bytes> bytes{};  // of given, if told
+  std::int64_t flops = 0;                // of the matrix unit
+  std::int64_t vector = 0;               // operations of the vector unit
+  HloProductRate rate{};                 // of `flops`
+  std::optional<HloProduct> product{};   // if it is one product
+  std::optional<Bytes> bytes{};          // across HBM; none: operands and results
+  HloEvidence evidence = HloEvidence::unknown;
+  std::string why{};                     // why it is not known, or what an estimate rests on
 };
 
-/// Attention is te_fused_attn_forward_ffi and te_fused_attn_backward_ffi with queries, keys and values [batch, sequence, heads, dim], and a
-/// tpu_custom_call whose name or op_name says splash_mha with [heads, sequence, dim] in front of any batch. With b batches, h heads of queries, q and
-/// s sequence lengths and dims d of keys and e of values the forward pass is 2 b h q s (d + e) FLOPs, the backward pass 2 b h q s (3 d + 2 e); splash
-/// attention's two halves of it are 2 b h q s (2 d + 2 e) for keys and values and 2 b h q s (2 d + e) for queries. Half of that where mask_type says
-/// causal. A given cost is taken before all others. Source: FlashAttention-2, section 2.3; TransformerEngine's NVTE_Mask_Type (2 to 5 are causal).
+/// The first of these that applies:
+///   given                          by the user, --custom-call
+///   cost_estimate                  of a Pallas kernel: FLOPs of the matrix unit, one vector operation for each transcendental; of bytes_accessed those in HBM
+///   __cublas$gemm, $lt$matmul      also $f8: the product of the first two operands by dot_dimension_numbers
+///   __cudnn$conv*                  the convolution of the forward pass: of BackwardInput and BackwardFilter the same pairs are multiplied
+///   attention                      te_fused_attn_*_ffi and __cudnn$fmha* with queries, keys and values [batch, sequence, heads, dim] (as bmm1 of the
+///                                  configuration says: [batch, heads, sequence, dim]); a tpu_custom_call whose name or op_name says splash_mha or flash_,
+///                                  [heads, sequence, dim] in front of any batch. With b batches, h heads of queries, q and s sequence lengths and dims d of keys
+///                                  and e of values the forward pass is 2 b h q s (d + e) FLOPs, the backward pass 2 b h q s (3 d + 2 e); its two halves on a TPU
+///                                  are 2 b h q s (2 d + 2 e) for keys and values and 2 b h q s (2 d + e) for queries. Half of that where mask_type says causal
+///   gmm, tgmm                      by name, of megablox: 2 m k n of [m,k] and [groups,k,n], or of [k,m], [m,n] -> [groups,k,n]
+///   factorisations                 Cholesky, LU, QR, eigenvalues, singular values, inverses of triangles by LAPACK's counts: column after column, so on the vector unit
+///   sorts of cub                   each pass of 8 bits reads and writes keys and values
+///   indices, TopK                  one operation for each element of the first operand
+/// Sources: FlashAttention-2, section 2.3; TransformerEngine's NVTE_Mask_Type (2 to 5 are causal); LAPACK Working Note 41; Golub and Van Loan, sections 5.2,
+/// 8.3 and 8.6.
 HloCustomCall custom_call_of(const HloComputation& computation, const HloInstruction& call, const HloCustomCallCosts& given = {});
 
 }  // namespace podsim

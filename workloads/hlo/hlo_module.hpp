@@ -63,10 +63,17 @@ struct HloAttribute {
   friend bool operator==(const HloAttribute&, const HloAttribute&) = default;
 };
 
+/// cost_estimate of a custom-call: what the author of a kernel says that it costs.
+struct HloStatedCost {
+  std::int64_t flops = 0, transcendentals = 0, bytes = 0;
+  std::int64_t remote_bytes = 0;  // that it sends to other devices by itself
+  friend bool operator==(const HloStatedCost&, const HloStatedCost&) = default;
+};
+
 /// What an instruction says beside shape, opcode and operands. Empty where it says nothing.
 struct HloAttributes {
   std::vector<std::int64_t> dimensions{};  // of collectives, broadcast, reduce, transpose, concatenate, reverse, ..; also iota_dimension
-  std::vector<std::int64_t> lhs_contracting{}, rhs_contracting{}, lhs_batch{}, rhs_batch{};
+  std::vector<std::int64_t> lhs_contracting{}, rhs_contracting{}, lhs_batch{}, rhs_batch{};  // of dots, and of calls of a library's products
   std::vector<HloWindowDimension> window{};
   std::optional<HloConvolutionDims> convolution{};  // of dim_labels
   std::int64_t feature_group_count = 1, batch_group_count = 1;
@@ -93,6 +100,7 @@ struct HloAttributes {
   // Of backend_config and frontend_attributes:
   std::optional<std::int64_t> known_trip_count{};
   std::optional<std::int64_t> estimated_cycles{};  // of the TPU's window_config; 0 and 2^63-1 mean not told
+  std::optional<HloStatedCost> stated_cost{};      // of custom_call_config
   bool is_sync = false;                            // a -start that blocks
   std::string async_collective_name{};             // the compiler wanted this plain collective to be asynchronous
   std::string megascale_transfer{};                // of send and recv between slices, by Megascale: "ALL_REDUCE"

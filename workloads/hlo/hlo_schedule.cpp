@@ -20,6 +20,22 @@ void ModuleWriter::opaque(const HloInstruction& instruction, double bytes) {
   opaque_.push_back({instruction.name, target.empty() ? opcode_text(instruction) : target, Bytes{static_cast<std::int64_t>(bytes)}});
 }
 
+Expected<std::size_t> ModuleWriter::longest_branch(const HloComputation& computation, int conditional) {
+  if (!totals_) {
+    static const Machine no_time = [] {
+      Machine machine;
+      for (auto& peak : machine.chip.peak) peak = unlimited<FlopsPerSecond>;
+      return machine;
+    }();
+    HloCountOptions counts = options_.counts;
+    counts.tolerant = true;
+    auto totals = HloCosts::of(module_, options_.machine != nullptr ? *options_.machine : no_time, counts);
+    if (!totals) return totals.error();
+    totals_ = *std::move(totals);
+  }
+  return static_cast<std::size_t>(totals_->branch({number_of(computation), conditional}).value_or(0));
+}
+
 int ModuleWriter::add(HloKernel kernel) {
   kernels_.push_back(std::move(kernel));
   return static_cast<int>(kernels_.size()) - 1;

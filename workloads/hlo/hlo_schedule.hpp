@@ -23,6 +23,7 @@ struct HloScheduleOptions {
   enum class Order { text, overlap };
   Order order = Order::overlap;
   HloRates rates{};
+  const Machine* machine = nullptr;  // whose times say which branch of a conditional is the longest; none: one that takes no time, so arithmetic and bytes do
   bool rewrite_reduce_scatter = false;  // an all-reduce of which only the own block is used
   HloCountOptions counts{};  // not tolerant
   /// Every value has a buffer of its dimensions, and opaque tasks say what they compute (HloKernel): what numbers need. Without tiles and fusion of

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <set>
 #include <unordered_map>
 
 #include "workloads/hlo/hlo_costs.hpp"
+#include "workloads/hlo/tpu_clock.hpp"
 
 namespace podsim {
 
@@ -15,12 +18,9 @@ namespace {
 
 constexpr std::int64_t most_executions = std::int64_t{1} << 53;
 
-/// Operations whose FLOPs do not follow from their shapes, or are not counted here.
-bool tells_no_cost(HloOpcode opcode) {
-  using Op = HloOpcode;
-  constexpr std::array opcodes{Op::unknown, Op::ragged_dot, Op::scaled_dot, Op::cholesky, Op::triangular_solve, Op::scan, Op::topk};
-  return std::find(opcodes.begin(), opcodes.end(), opcode) != opcodes.end();
-}
+/// The compiler's estimate and ours lie this far apart, and one of them is worth telling.
+constexpr double least_share = 0.3, most_share = 4;
+constexpr Seconds worth_telling{1e-6};
 
 /// Executions of a computation by how it is called: by control flow or within a fusion, by the core or asynchronously.
 struct Executions {
@@ -33,12 +33,13 @@ struct Executions {
 
 class Counter {
  public:
-  Counter(const HloModule& module, const HloCosts& costs, const HloCountOptions& options)
-      : module_{module}, costs_{costs}, options_{options}, executions_(module.computations.size()), owners_(module.computations.size()) {}
+  Counter(const HloModule& module, const HloCosts& costs, const Machine& machine, const HloCountOptions& options)
+      : module_{module}, costs_{costs}, machine_{machine}, clock_hz_{tpu_clock_hz(machine)}, options_{options}, executions_(module.computations.size()), owners_(module.computations.size()) {}
 
   Expected<HloSummary> count() {
     if (const auto ok = count_executions(); !ok) return ok.error();
     for (int c = 0; c < static_cast<int>(module_.computations.size()); ++c) list(c);
+    std::ranges::stable_sort(summary_.other_estimates, std::greater{}, [](const HloOtherEstimate& other) { return std::abs((other.time - other.compiler).count()) * static_cast<double>(other.count); });
     for (HloAttributeCount& attribute : attributes_) summary_.unknown_attributes.push_back(std::move(attribute));
     return std::move(summary_);
   }
@@ -112,7 +113,11 @@ class Counter {
     const Executions& executions = executions_[static_cast<std::size_t>(c)];
     for (int i = 0; i < static_cast<int>(computation(c).instructions.size()); ++i) count_unknown(at({c, i}));
     if (executions.all() == 0) return;
-    if (executions.in_fusions() != executions.all()) list_windows(c, executions);
+    const bool is_fused = executions.in_fusions() == executions.all();
+    if (!is_fused) list_windows(c, executions);
+    sliced_ = costs_.sliced(c, is_fused);
+    if (!is_fused)
+      for (const auto& [all_reduce, slice] : sliced_) summary_.waiting.push_back({c, all_reduce});
     for (int i = 0; i < static_cast<int>(computation(c).instructions.size()); ++i) {
       const HloPlace place{c, i};
       const HloInstruction& instruction = at(place);
@@ -121,8 +126,9 @@ class Counter {
       if (const auto* const product = costs_.product(place)) summary_.products.push_back({place, runs_as(place), *product, executions.all()});
       if (instruction.opcode == HloOpcode::fft && instruction.phase == HloPhase::whole)
         summary_.transforms.push_back({place, runs_as(place), transform_of(instruction), executions.all()});
-      if (begins && executions.in_fusions() != executions.all()) list_copy(place, executions);
-      if (begins && (instruction.opcode == HloOpcode::custom_call || tells_no_cost(instruction.opcode))) list_opaque(place, executions.all());
+      if (begins && !is_fused) list_copy(place, executions);
+      if (begins) list_opaque(place, executions.all());
+      if (begins && !is_fused) cover(place, executions.all() - executions.in_fusions());
       if (instruction.opcode == HloOpcode::while_)
         if (const auto trips = costs_.trips(place)) summary_.loops.push_back({place, *trips, executions.all()});
       if (instruction.opcode == HloOpcode::conditional)
@@ -145,11 +151,11 @@ class Counter {
     const HloCollectiveBytes bytes = collective_bytes(module_, computation(place.computation), instruction);
     HloCollectiveCount row{place,       runs_as(place), instruction.opcode,
                            bytes.input, bytes.result,   std::max<int>(1, static_cast<int>(instruction.operands.size()))};
-    if (instruction.opcode == HloOpcode::all_reduce && executions.in_fusions() == executions.all())
-      if (const HloShape* const slice = costs_.only_slice(place)) {
-        row.kind = HloOpcode::reduce_scatter;
-        row.result_bytes = logical_bytes(*slice);
-      }
+    if (executions.in_fusions() == executions.all() && sliced_.contains(place.instruction)) {
+      const HloComputation& fused = computation(place.computation);
+      row.kind = HloOpcode::reduce_scatter;
+      row.result_bytes = logical_bytes(*fused.instructions[static_cast<std::size_t>(fused.root)].shape);
+    }
     const bool own_start = instruction.phase == HloPhase::start && !instruction.attributes->is_sync;
     const std::int64_t beside = own_start ? executions.all() : executions.beside_core();
     for (const bool asynchronous : {true, false}) {
@@ -182,21 +188,56 @@ class Counter {
 
   void list_opaque(const HloPlace& place, std::int64_t count) {
     const HloInstruction& instruction = at(place);
-    HloOpaqueCount row{place, instruction.attributes->custom_call_target, {}, costs_.boundary_bytes(place), count};
-    if (instruction.opcode != HloOpcode::custom_call)
-      row.target = opcode_text(instruction);
-    else
-      row.cost = custom_call_of(computation(place.computation), instruction, options_.custom_calls);
     using Kind = HloCustomCall::Kind;
-    if (row.cost.kind == Kind::opaque)
+    HloOpaqueCount row{place, instruction.attributes->custom_call_target, {}, costs_.boundary_bytes(place), count};
+    if (instruction.opcode == HloOpcode::custom_call)
+      row.cost = custom_call_of(computation(place.computation), instruction, options_.custom_calls);
+    else if (costs_.cost(place).evidence != HloEvidence::unknown || instruction.opcode == HloOpcode::fusion || costs_.product(place) != nullptr || has_other_end_elsewhere(instruction.opcode))
+      return;
+    else
+      row.target = opcode_text(instruction);
+    if (row.cost.evidence == HloEvidence::unknown && (row.cost.kind == Kind::opaque || row.cost.kind == Kind::counted))
       summary_.opaque.push_back(std::move(row));
-    else if (row.cost.kind == Kind::attention || row.cost.kind == Kind::given)
+    else if (row.cost.kind == Kind::counted)
       summary_.custom_calls.push_back(std::move(row));
+  }
+
+  static bool has_other_end_elsewhere(HloOpcode opcode) {
+    return opcode == HloOpcode::send || opcode == HloOpcode::recv || opcode == HloOpcode::infeed || opcode == HloOpcode::outfeed;
+  }
+
+  /// Adds an instruction that runs by control flow or asynchronously.
+  void cover(const HloPlace& place, std::int64_t count) {
+    const HloInstruction& instruction = at(place);
+    const HloTaskCost& cost = costs_.cost(place);
+    const Seconds time = time_of(cost, machine_);
+    summary_.each_once.flops += cost.matrix + cost.transforms;
+    summary_.each_once.vector += cost.vector - cost.transforms;
+    summary_.each_once.bytes += cost.bytes;
+    summary_.each_once.time = summary_.each_once.time + time;
+    const bool does_something = is_collective(instruction.opcode) || cost.evidence != HloEvidence::known || cost.matrix + cost.vector + cost.bytes > 0;
+    if (!does_something) return;
+    HloCoverage& coverage = summary_.coverage;
+    HloCovered& share = cost.evidence == HloEvidence::known ? coverage.known : cost.evidence == HloEvidence::estimated ? coverage.estimated : coverage.unknown;
+    const auto times = static_cast<double>(count);
+    share.instructions += times;
+    share.bytes += times * cost.bytes;
+    share.time = share.time + times * time;
+    if (cost.evidence == HloEvidence::unknown) coverage.unknown_names[cost.unknown] += times;
+    const auto& cycles = instruction.attributes->estimated_cycles;
+    if (!clock_hz_ || !cycles) return;
+    const Seconds compiler{static_cast<double>(*cycles) / *clock_hz_};
+    const double share_of_it = time.count() / compiler.count();
+    if (share_of_it >= least_share && share_of_it <= most_share) return;
+    if (cost.products > 0 ? std::max(time, compiler) > worth_telling : std::min(time, compiler) > worth_telling) summary_.other_estimates.push_back({place, time, compiler, count});
   }
 
   const HloModule& module_;
   const HloCosts& costs_;
+  const Machine& machine_;
+  std::optional<double> clock_hz_;  // of its matrix units
   const HloCountOptions& options_;
+  std::map<int, int> sliced_;  // of the computation that is listed
   std::vector<Executions> executions_;
   std::vector<std::array<std::optional<HloPlace>, 2>> owners_;  // by the core, asynchronously
   std::map<HloPlace, std::size_t> window_of_start_;
@@ -228,17 +269,43 @@ Status check_names(const HloModule& module, const HloCountOptions& options) {
   return check(options.custom_calls, targets, "custom_call", "custom-call's target");
 }
 
-}  // namespace
-
-Expected<HloSummary> summary_of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
-  if (const auto ok = check_names(module, options); !ok) return ok.error();
+Expected<HloSummary> counted(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
   auto costs = HloCosts::of(module, machine, options);
   if (!costs) return costs.error();
-  auto summary = Counter{module, *costs, options}.count();
+  auto summary = Counter{module, *costs, machine, options}.count();
   if (!summary) return summary.error();
   summary->warnings = module.warnings;
   summary->warnings.insert(summary->warnings.end(), costs->warnings().begin(), costs->warnings().end());
   return summary;
+}
+
+}  // namespace
+
+Expected<HloSummary> summary_of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
+  if (const auto ok = check_names(module, options); !ok) return ok.error();
+  return counted(module, machine, options);
+}
+
+HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
+  HloCountOptions tolerant = options;
+  tolerant.tolerant = true;
+  auto summary = counted(module, machine, tolerant);
+  if (!summary) return {};
+  HloTrust trust{std::move(summary->coverage)};
+  for (const HloOtherEstimate& other : summary->other_estimates)
+    trust.other_estimates.emplace_back(module.computations[static_cast<std::size_t>(other.place.computation)].instructions[static_cast<std::size_t>(other.place.instruction)].name, other);
+  return trust;
+}
+
+std::string unknown_text(const HloCoverage& coverage) {
+  if (coverage.unknown_names.empty()) return {};
+  constexpr std::size_t most_names = 4;
+  std::vector<std::pair<std::string, double>> names{coverage.unknown_names.begin(), coverage.unknown_names.end()};
+  std::ranges::stable_sort(names, std::greater{}, [](const auto& name) { return name.second; });
+  std::string text = fmt::format("{:.0f} of {:.0f} instructions, unknown: ", coverage.unknown.instructions, coverage.instructions());
+  for (std::size_t i = 0; i < names.size() && i < most_names; ++i)
+    text += fmt::format("{}{}{}", i == 0 ? "" : ", ", names[i].first, names[i].second > 1 ? fmt::format(" x {:.0f}", names[i].second) : "");
+  return names.size() > most_names ? text + fmt::format(" and {} more", names.size() - most_names) : text;
 }
 
 HloCollectiveBytes collective_bytes(const HloModule& module, const HloComputation& computation, const HloInstruction& collective) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/expected.hpp"
@@ -64,9 +65,10 @@ struct HloTransformCount {
 
 /// Work of the core.
 struct HloWork {
-  double flops = 0;  // of products, Fourier transforms and given custom-calls
-  double bytes = 0;  // across the boundary of HBM, padded; values in other memory spaces have none
-  Seconds time{};    // on the machine of the summary
+  double flops = 0;   // of products, Fourier transforms and custom-calls
+  double vector = 0;  // other operations, of the vector unit
+  double bytes = 0;   // across the boundary of HBM, padded; values in other memory spaces have none
+  Seconds time{};     // on the machine of the summary
 };
 
 /// What the core does between the start and the end of an asynchronous operation.
@@ -85,7 +87,7 @@ struct HloCopyCount {
   std::int64_t count = 0;
 };
 
-/// A custom-call that costs something, or an instruction whose cost is not known: of unknown opcode, ragged-dot, scaled-dot, cholesky, ..
+/// A custom-call that costs something, or an instruction whose cost is not known, as of unknown opcode.
 struct HloOpaqueCount {
   HloPlace place{};
   std::string target;  // or the opcode
@@ -103,7 +105,7 @@ struct HloLoopCount {
 struct HloBranchCount {
   HloPlace place{};
   int branch = 0;
-  bool given = false;  // else the one with most FLOPs, then most bytes
+  bool given = false;  // else the one that takes longest on the machine; of those alike with most arithmetic, then most bytes
   std::int64_t count = 0;
 };
 
@@ -113,14 +115,38 @@ struct HloAttributeCount {
   SourceLocation first{};
 };
 
+/// Executions of instructions that cost the core something, and what they cost on the machine of the summary.
+struct HloCovered {
+  double instructions = 0, bytes = 0;
+  Seconds time{};
+};
+
+/// How far the costs of what a module runs are known. A fusion is one instruction; collectives count as known ones, whose time links decide.
+struct HloCoverage {
+  HloCovered known{}, estimated{}, unknown{};
+  std::map<std::string, double> unknown_names{};  // executions by target, kernel or opcode
+  [[nodiscard]] double instructions() const { return known.instructions + estimated.instructions + unknown.instructions; }
+};
+
+/// An instruction whose time on the machine is far from what the compiler estimated.
+struct HloOtherEstimate {
+  HloPlace place{};
+  Seconds time{}, compiler{};  // of one execution
+  std::int64_t count = 0;
+};
+
 struct HloSummary {
   std::vector<HloCollectiveCount> collectives{};  // all lists in the order of the text of the module
   std::vector<HloProductCount> products{};
   std::vector<HloTransformCount> transforms{};
   std::vector<HloWindow> windows{};
   std::vector<HloCopyCount> copies{};
-  std::vector<HloOpaqueCount> custom_calls{};  // with known cost: attention and given
+  std::vector<HloOpaqueCount> custom_calls{};  // of a cost that is known or estimated
   std::vector<HloOpaqueCount> opaque{};
+  std::vector<HloPlace> waiting{};  // all-reduces of which only the own block is used: reduce-scatters in waiting
+  HloCoverage coverage{};
+  std::vector<HloOtherEstimate> other_estimates{};  // those that make the greatest difference first
+  HloWork each_once{};              // of all instructions that run, each once, whatever loops do: what XLA's cost_analysis counts
   std::vector<HloLoopCount> loops{};
   std::vector<HloBranchCount> branches{};
   std::vector<HloAttributeCount> unknown_attributes{};
@@ -131,6 +157,17 @@ struct HloSummary {
 /// `machine`: a product's FLOPs over peak and efficiency, bytes over the memory's bandwidth. Errors: a loop whose trip count is unknown, or names
 /// that no loop, conditional or custom-call has; dimensions of products that do not agree; more than 2^53 executions.
 Expected<HloSummary> summary_of(const HloModule& module, const Machine& machine, const HloCountOptions& options = {});
+
+/// How far the costs of a module are known, and what its compiler estimates otherwise; names that no instruction has are no error. Of a module that
+/// summary_of() refuses empty.
+struct HloTrust {
+  HloCoverage coverage{};
+  std::vector<std::pair<std::string, HloOtherEstimate>> other_estimates{};  // by instruction
+};
+HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options = {});
+
+/// "3 of 412 instructions, unknown: pfft3d x 2, scan"; empty: all costs are known or estimated.
+std::string unknown_text(const HloCoverage& coverage);
 
 /// Input and result of a collective without padding; of what a cut file lacks, from the other side.
 struct HloCollectiveBytes {

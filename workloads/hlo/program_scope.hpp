@@ -26,15 +26,9 @@ struct ProgramWriter::Scope {
   int position = 0;
 };
 
-/// The all-reduces of a computation of which only the own block is used, each with the dynamic-slice that takes it: of as much as each device's part, at a
-/// place that depends on the device.
-std::map<int, int> reduce_scatters_in_waiting(const HloModule& module, const HloComputation& computation, const HloUsers& users);
-
 /// The first collective in the computation that a fusion or asynchronous operation calls, to any depth.
 InsideCollective collective_inside(const HloModule& module, const HloInstruction& caller);
 /// The computation of a role, as a number; it must be there.
 int called_number(const HloInstruction& instruction, HloRole role);
-/// The branch with the most arithmetic; ties: the most instructions, the first.
-Expected<std::size_t> longest_branch(const HloModule& module, HloTaskCosts& costs, const HloInstruction& conditional, std::size_t branches);
 
 }  // namespace podsim

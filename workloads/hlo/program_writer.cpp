@@ -8,6 +8,7 @@
 
 #include "workloads/hlo/list_order.hpp"
 #include "workloads/hlo/program_scope.hpp"
+#include "workloads/hlo/sliced_all_reduces.hpp"
 
 namespace podsim {
 
@@ -295,7 +296,7 @@ Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const
     order = *std::move(listed);
   }
   Scope scope{computation, std::move(order), arguments, wanted};
-  const std::map<int, int> waiting = reduce_scatters_in_waiting(module_.module(), computation, scope.users);
+  const std::map<int, int> waiting = sliced_all_reduces(module_.module(), computation, scope.users, false);
   for (const auto& [all_reduce, slice] : waiting) module_.wait_for_rewrite(at(scope, all_reduce).name);
   if (module_.options().rewrite_reduce_scatter) scope.own_blocks = waiting;
   for (std::size_t p = 0; p < scope.order.size(); ++p) {
@@ -456,7 +457,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     if (is_scalar) sources.vector = 0;
     return HloValue{sources};
   }
-  if (cost.opaque) module_.opaque(what, cost.bytes);
+  if (cost.evidence == HloEvidence::unknown) module_.opaque(what, cost.bytes);
   if (what.opcode == HloOpcode::fusion && !is_beside_core_)
     if (auto sum = accumulation(scope, i)) return *std::move(sum);
 

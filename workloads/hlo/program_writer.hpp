@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "workloads/hlo/hlo_costs.hpp"
 #include "workloads/hlo/task_costs.hpp"
 #include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
@@ -47,6 +48,8 @@ class ModuleWriter {
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
   [[nodiscard]] const HloScheduleOptions& options() const { return options_; }
   [[nodiscard]] HloTaskCosts& costs() { return costs_; }
+  /// The branch of a conditional that takes longest. Loops in branches whose trip count nobody tells count once.
+  Expected<std::size_t> longest_branch(const HloComputation& computation, int conditional);
   [[nodiscard]] bool blocks() const { return module_.is_scheduled || options_.order == HloScheduleOptions::Order::text; }
 
   struct Body {
@@ -78,6 +81,7 @@ class ModuleWriter {
   const Mesh& mesh_;
   const HloScheduleOptions& options_;
   HloTaskCosts costs_;
+  std::optional<HloCosts> totals_;  // of a module that has conditionals
   std::vector<Function> functions_;
   std::map<int, Body> bodies_;  // by computation
   std::vector<HloKernel> kernels_;

@@ -14,11 +14,79 @@ double number(std::int64_t n) { return static_cast<double>(n); }
 
 double hbm_bytes(const HloShape& shape) { return number(device_bytes_in(shape, HloMemory::hbm).count()); }
 
-const HloInstruction& operand(const HloComputation& computation, const HloInstruction& of, std::size_t position) {
-  return computation.instructions[static_cast<std::size_t>(of.operands[position])];
+/// nullptr: a cut file does not have it.
+const HloShape* operand(const HloComputation& computation, const HloInstruction& of, std::size_t position) {
+  if (position >= of.operands.size() || of.operands[position] == HloInstruction::missing) return nullptr;
+  return &*computation.instructions[static_cast<std::size_t>(of.operands[position])].shape;
+}
+double elements(const HloShape* shape) { return shape == nullptr ? 0 : number(elements_of(*shape)); }
+
+HloTaskCost estimated(double vector, std::string why) {
+  HloTaskCost cost;
+  cost.vector = vector, cost.evidence = HloEvidence::estimated, cost.why = std::move(why);
+  return cost;
+}
+/// What an instruction of unknown cost is known by.
+std::string name_of_unknown(const HloInstruction& instruction) {
+  const std::string& target = instruction.attributes->custom_call_target;
+  if (instruction.opcode != HloOpcode::custom_call) return opcode_text(instruction);
+  const std::string kernel = instruction.name.substr(0, instruction.name.find('.'));
+  return target == "tpu_custom_call" && kernel != "custom-call" ? kernel : target;
+}
+
+HloTaskCost unknown(const HloInstruction& instruction, std::string why) {
+  HloTaskCost cost;
+  cost.unknown = name_of_unknown(instruction);
+  cost.evidence = HloEvidence::unknown, cost.why = std::move(why);
+  return cost;
+}
+
+double taps_of(const HloWindowDimension& window, std::int64_t inputs, std::int64_t outputs) {
+  const auto taps = valid_taps(window, inputs, outputs);
+  return taps ? number(*taps) : number(window.size) * number(outputs);
+}
+
+/// A ragged-dot: rows in groups, each of which has its own matrix; every row is in one group.
+double ragged_flops(const HloInstruction& dot, const HloShape& left) {
+  double contracted = 1, groups = 1;
+  for (const std::int64_t d : dot.attributes->lhs_contracting)
+    if (d >= 0 && static_cast<std::size_t>(d) < left.rank()) contracted *= number(left.dims[static_cast<std::size_t>(d)]);
+  // Where the contracted dimension is ragged, each group has a result of its own, of its part of that dimension.
+  const auto ragged = std::ranges::find(dot.attributes->others, "lhs_ragged_dims", &HloAttribute::name);
+  if (ragged != dot.attributes->others.end())
+    for (const std::int64_t d : dot.attributes->lhs_contracting)
+      if (ragged->text == "{" + std::to_string(d) + "}" && dot.shape->rank() > 0) groups = std::max(1.0, number(dot.shape->dims.front()));
+  return 2 * number(elements_of(*dot.shape)) * contracted / groups;
 }
 
 }  // namespace
+
+Seconds time_of(const HloTaskCost& cost, const Machine& machine) {
+  const Chip& chip = machine.chip;
+  Seconds arithmetic;
+  if (cost.vector > 0) arithmetic = Flops{cost.vector} / chip.vector_peak;
+  if (cost.matrix > 0) {
+    const double efficiency = cost.product ? matmul_efficiency_of(chip, cost.product->m, cost.product->n, cost.product->k) : chip.matmul_efficiency;
+    arithmetic = std::max(arithmetic, Flops{cost.matrix} / (efficiency * peak_of(machine, cost.rate.operands, cost.rate.float32_passes)));
+  }
+  const Seconds memory{is_unlimited(chip.hbm_bandwidth) || cost.bytes == 0 ? 0 : cost.bytes / chip.hbm_bandwidth.count()};
+  const Seconds least = std::min(arithmetic, memory);
+  return std::max(arithmetic, memory) + (least > Seconds{} ? (1 - chip.overlap_hbm) * least : Seconds{});
+}
+
+double reduce_window_operations(const HloShape& input, const HloShape& result, const std::vector<HloWindowDimension>& window) {
+  double lines = number(elements_of(input)), operations = 0;
+  for (std::size_t d = 0; d < window.size() && d < input.rank() && d < result.rank(); ++d) {
+    const double inputs = number(input.dims[d]), outputs = number(result.dims[d]);
+    if (inputs <= 0) return 0;
+    lines /= inputs;
+    const double taps = taps_of(window[d], input.dims[d], result.dims[d]);
+    const bool is_one_tap = window[d].size == 1, is_whole_row = taps == inputs * outputs;
+    if (!is_one_tap) operations += lines * std::min(taps, is_whole_row ? inputs : 3 * std::max(inputs, outputs));
+    lines *= outputs;
+  }
+  return operations;
+}
 
 HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instructions.size()) {
   for (std::size_t i = 0; i < computation.instructions.size(); ++i)
@@ -31,12 +99,13 @@ HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instr
 
 Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
   if (const auto found = inside_.find(computation); found != inside_.end()) return found->second;
-  const HloComputation& body = module_.computations[static_cast<std::size_t>(computation)];
+  const HloComputation& body = module_->computations[static_cast<std::size_t>(computation)];
   HloTaskCost made;
   double largest = 0;
   const auto add = [&](const HloTaskCost& part) {
-    made.matrix += part.matrix, made.vector += part.vector, made.products += part.products;
-    if (part.matrix > largest) largest = part.matrix, made.rate = part.rate;
+    made.matrix += part.matrix, made.vector += part.vector, made.transforms += part.transforms, made.products += part.products;
+    if (part.matrix > largest) made.rate = part.rate, made.product = part.product, largest = part.matrix;
+    if (part.evidence > made.evidence) made.evidence = part.evidence, made.why = part.why, made.unknown = part.unknown;
   };
   for (int i = 0; i < static_cast<int>(body.instructions.size()); ++i) {
     const HloInstruction& instruction = body.instructions[static_cast<std::size_t>(i)];
@@ -50,37 +119,78 @@ Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
       add(*nested);
     }
   }
+  if (made.products > 1) made.product = std::nullopt;
   return inside_[computation] = made;
 }
 
 Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation, int position) {
   const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(position)];
+  const HloShape* const first = operand(computation, instruction, 0);
   HloTaskCost cost;
   switch (instruction.opcode) {
     case HloOpcode::dot:
     case HloOpcode::convolution: {
-      const auto product = product_of(module_, computation, instruction);
+      const auto product = product_of(*module_, computation, instruction);
+      if (!product && tolerant_) return unknown(instruction, "a product whose operands are not there or do not fit");
       if (!product) return product.error();
       cost.matrix = number(product->flops);
+      cost.product = *product;
       cost.products = 1;
       cost.rate = product_rate_of(computation, instruction);
       return cost;
     }
-    case HloOpcode::reduce:
-    case HloOpcode::scatter: cost.vector = number(elements_of(*operand(computation, instruction, 0).shape)); return cost;
+    case HloOpcode::ragged_dot:
+    case HloOpcode::scaled_dot: {
+      const HloShape* const second = operand(computation, instruction, 1);
+      if (first == nullptr || second == nullptr) return unknown(instruction, "a product whose operands are not there");
+      cost.matrix = ragged_flops(instruction, *first);  // of a scaled product nothing is ragged
+      cost.rate = product_rate_of(computation, instruction);
+      cost.products = 1;
+      return cost;
+    }
+    case HloOpcode::reduce: cost.vector = elements(first); return cost;
+    case HloOpcode::scatter: return estimated(elements(operand(computation, instruction, instruction.operands.size() / 2 + 1)), "accesses by index");
+    case HloOpcode::gather: return estimated(0, "accesses by index");
     case HloOpcode::reduce_window:
-    case HloOpcode::select_and_scatter: {
-      double taps = 1;
-      for (const HloWindowDimension& dimension : instruction.attributes->window) taps *= number(dimension.size);
-      cost.vector = taps * number(elements_of(*instruction.shape));
+      if (first != nullptr && first->is_array() && instruction.shape->is_array())
+        cost.vector = reduce_window_operations(*first, *instruction.shape, instruction.attributes->window);
+      else if (first != nullptr && first->is_array() && !instruction.shape->elements.empty())
+        cost.vector = number(static_cast<std::int64_t>(instruction.shape->elements.size())) * reduce_window_operations(*first, instruction.shape->elements.front(), instruction.attributes->window);
+      return cost;
+    case HloOpcode::select_and_scatter: {  // each place of the source compares the taps of its window
+      const HloShape* const source = operand(computation, instruction, 1);
+      double taps = source == nullptr ? 0 : 1;
+      for (std::size_t d = 0; source != nullptr && first != nullptr && d < instruction.attributes->window.size() && d < source->rank() && d < first->rank(); ++d)
+        taps *= taps_of(instruction.attributes->window[d], first->dims[d], source->dims[d]);
+      cost.vector = taps + elements(source);
       return cost;
     }
     case HloOpcode::sort: {
-      const double elements = number(elements_of(*operand(computation, instruction, 0).shape));
-      cost.vector = elements * std::max(1.0, std::ceil(std::log2(std::max(2.0, elements))));
+      const std::vector<std::int64_t>& dimensions = instruction.attributes->dimensions;
+      const bool is_told = first != nullptr && !dimensions.empty() && dimensions.front() >= 0 && static_cast<std::size_t>(dimensions.front()) < first->rank();
+      const double length = is_told ? number(first->dims[static_cast<std::size_t>(dimensions.front())]) : elements(first);
+      return estimated(elements(first) * std::max(1.0, std::ceil(std::log2(std::max(2.0, length)))), "n log2 n of each row");
+    }
+    case HloOpcode::topk: return estimated(elements(first), "an operation for each element");
+    case HloOpcode::cholesky: {
+      const double n = first == nullptr || first->rank() < 2 ? 0 : number(first->dims.back());
+      return estimated(elements(first) * n / 3, "its columns depend on each other: at least this");
+    }
+    case HloOpcode::triangular_solve: {
+      const double n = first == nullptr || first->rank() < 2 ? 0 : number(first->dims.back());
+      return estimated(number(elements_of(*instruction.shape)) * n, "its rows depend on each other: at least this");
+    }
+    case HloOpcode::fft:
+      cost = estimated(transform_of(instruction).flops, "5 n log2 n of each transform");
+      cost.transforms = cost.vector;
+      return cost;
+    case HloOpcode::scan:
+    case HloOpcode::unknown: return unknown(instruction, "an opcode of unknown arithmetic");
+    case HloOpcode::custom_call: {
+      cost = custom_call(computation, instruction);
+      cost.bytes = 0;
       return cost;
     }
-    case HloOpcode::fft: cost.vector = transform_of(instruction).flops; return cost;
     default:
       if (is_elementwise(instruction.opcode)) cost.vector = number(elements_of(*instruction.shape));
       return cost;
@@ -88,28 +198,32 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
 }
 
 HloTaskCost HloTaskCosts::custom_call(const HloComputation& computation, const HloInstruction& call) {
-  const HloCustomCall known = custom_call_of(computation, call, custom_);
+  const HloCustomCall found = custom_call_of(computation, call, custom_);
   HloTaskCost cost;
-  if (known.kind == HloCustomCall::Kind::free) return cost;
-  cost.matrix = number(known.flops);
-  if (!call.operands.empty() && operand(computation, call, 0).shape->is_array()) {
-    const HloType type = operand(computation, call, 0).shape->type;
-    cost.rate = product_rate_of(type, type);
-  }
-  cost.opaque = known.kind == HloCustomCall::Kind::opaque;
+  if (found.kind == HloCustomCall::Kind::free || found.kind == HloCustomCall::Kind::to_host || found.kind == HloCustomCall::Kind::to_device) return cost;
+  cost.matrix = number(found.flops), cost.vector = number(found.vector);
+  cost.rate = found.rate, cost.product = found.product;
+  cost.products = found.flops > 0 ? 1 : 0;
+  cost.evidence = found.evidence, cost.why = found.why;
+  if (cost.evidence == HloEvidence::unknown) cost.unknown = name_of_unknown(call);
   cost.bytes = hbm_bytes(*call.shape);
-  for (std::size_t i = 0; i < call.operands.size(); ++i) cost.bytes += hbm_bytes(*operand(computation, call, i).shape);
-  if (known.bytes) cost.bytes = number(known.bytes->count());
+  for (std::size_t i = 0; i < call.operands.size(); ++i)
+    if (const HloShape* const shape = operand(computation, call, i)) cost.bytes += hbm_bytes(*shape);
+  if (found.bytes) cost.bytes = number(found.bytes->count());
   return cost;
 }
 
 Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int position) {
   const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(position)];
-  if (is_free(instruction.opcode) || is_collective(instruction.opcode)) return HloTaskCost{};
+  if (is_free(instruction.opcode) || is_collective(instruction.opcode) || instruction.phase != HloPhase::whole) return HloTaskCost{};
   switch (instruction.opcode) {
     case HloOpcode::while_:
     case HloOpcode::call:
     case HloOpcode::conditional: return HloTaskCost{};
+    case HloOpcode::send:
+    case HloOpcode::recv:
+    case HloOpcode::infeed:
+    case HloOpcode::outfeed: return unknown(instruction, "its other end is not in the module");
     case HloOpcode::custom_call: return custom_call(computation, instruction);
     default: break;
   }
@@ -117,7 +231,6 @@ Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int po
   if (!cost) return cost.error();
   const HloTraffic::Amount amount = traffic_.of(computation, instruction);
   cost->bytes = number((amount.read + amount.written).count());
-  cost->opaque = instruction.opcode == HloOpcode::unknown;
   return cost;
 }
 

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "sim/machine/machine.hpp"
 #include "workloads/hlo/hlo_custom_call.hpp"
 #include "workloads/hlo/hlo_flops.hpp"
 #include "workloads/hlo/hlo_module.hpp"
@@ -14,13 +17,25 @@
 namespace podsim {
 
 struct HloTaskCost {
-  double matrix = 0;              // flops of products
-  HloProductRate rate{};          // of its largest product
-  double vector = 0;              // one for each element of a result of elementwise work, and for each one that is reduced
-  double bytes = 0;               // read and written in HBM: values in other memory spaces cost none
-  std::int64_t products = 0;      // dots and convolutions in it
-  bool opaque = false;            // bytes alone are known: a custom-call without a cost, an unknown opcode
+  double matrix = 0;                    // FLOPs of products
+  HloProductRate rate{};                // of its largest product
+  std::optional<HloProduct> product{};  // where it is the only one
+  double vector = 0;                    // one for each element of a result of elementwise work, and for each one that is reduced
+  double transforms = 0;                // of `vector`: of Fourier transforms
+  double bytes = 0;                     // read and written in HBM: values in other memory spaces cost none
+  std::int64_t products = 0;            // dots and convolutions in it
+  HloEvidence evidence = HloEvidence::known;
+  std::string why{};                    // it is not known, or what an estimate rests on
+  std::string unknown{};                // what is unknown: a target, of kernels of one target the name without a number, or an opcode
 };
+
+/// On a machine, of one execution: the matrix unit and the vector unit work side by side, over the machine's memory.
+Seconds time_of(const HloTaskCost& cost, const Machine& machine);
+
+/// Operations of reducing the windows of reduce-window, one dimension after the other, as a box of taps can be: in each dimension the taps that read an
+/// element; at most 3 for each element, by sums (or maxima, forwards and backwards) of blocks of the window's size; 1 for each element where every window holds
+/// the whole row. Sources: van Herk 1992; Gil and Werman 1993.
+double reduce_window_operations(const HloShape& input, const HloShape& result, const std::vector<HloWindowDimension>& window);
 
 /// For each instruction of a computation those that have it as an operand, each once.
 class HloUsers {
@@ -33,24 +48,27 @@ class HloUsers {
   std::vector<std::vector<int>> users_;
 };
 
-/// Costs of the instructions of a module; those of called computations are found once.
+/// Costs of the instructions of a module, for counting as for simulating; those of called computations are found once.
 ///
-/// Bytes are those of HloTraffic, of custom-calls see custom_call_of(). A fusion counts the flops of everything in it.
+/// Bytes are those of HloTraffic, of custom-calls see custom_call_of(). A fusion counts the arithmetic of everything in it. Estimated are sorts, accesses by
+/// index, factorisations; unknown are custom-calls and opcodes that nothing is known of, and transfers whose other end is not in the module.
 class HloTaskCosts {
  public:
-  HloTaskCosts(const HloModule& module, HloCustomCallCosts custom) : module_{module}, custom_{std::move(custom)}, traffic_{module} {}
+  /// `tolerant`: products whose operands are missing or do not fit are of unknown cost.
+  HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, bool tolerant = false) : module_{&module}, custom_{std::move(custom)}, tolerant_{tolerant}, traffic_{module} {}
 
-  /// Not of loops, calls, conditionals and collectives: 0. Errors: a product whose shapes do not fit.
+  /// Not of loops, calls, conditionals, collectives, and of asynchronous operations, which the core only begins: 0. Errors: a product whose shapes do not fit.
   Expected<HloTaskCost> of(const HloComputation& computation, int instruction);
 
  private:
-  /// The flops of a fused computation.
+  /// The arithmetic of a fused computation.
   Expected<HloTaskCost> inside(int computation);
   Expected<HloTaskCost> arithmetic(const HloComputation& computation, int instruction);
   HloTaskCost custom_call(const HloComputation& computation, const HloInstruction& call);
 
-  const HloModule& module_;
+  const HloModule* module_;
   HloCustomCallCosts custom_;
+  bool tolerant_;
   HloTraffic traffic_;
   std::map<int, HloTaskCost> inside_;
 };

@@ -29,7 +29,7 @@ Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
       return module_.problem(what, fmt::format("expected branch 0 to {}, found {}", branches - 1, told->second));
     chosen = static_cast<std::size_t>(told->second);
   } else {
-    const auto longest = longest_branch(module_.module(), module_.costs(), what, branches);
+    const auto longest = module_.longest_branch(scope.computation, i);
     if (!longest) return longest.error();
     chosen = *longest;
     module_.note(fmt::format("{}: branch {} of {}, the longest", what.name, chosen, branches));

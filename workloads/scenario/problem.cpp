@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/blame.hpp"
+#include "workloads/hlo/tpu_clock.hpp"
 #include "workloads/hlo_values/module_source.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/sharded/write.hpp"
@@ -158,6 +159,9 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   HloScheduleOptions options = spec.options;
   const Machine& machine = system.machine;
   options.rates = {peak_of(machine, DType::bf16).count() * machine.chip.matmul_efficiency, machine.chip.hbm_bandwidth.count(), machine.link.front().bandwidth.count()};
+  options.machine = &machine;
+  if (spec.estimated_cycles && !options.clock_hz) options.clock_hz = tpu_clock_hz(machine);
+  if (spec.estimated_cycles && !options.clock_hz) return Diagnostic{of_field("hlo_cost"), fmt::format("estimated-cycles needs `clock` here: that of {} is not known", machine.name)};
   if (spec.equals && !options.values) return Diagnostic{of_field("equals"), "belongs to checks on numbers, so not to those of the structure only"};
   auto made = hlo_schedule(*spec.module, system.mesh, options);
   if (!made) return made.error();
@@ -176,7 +180,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
   std::ranges::move(made->notes, std::back_inserter(notes));
-  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(notes), peak_memory_of(*spec.module),
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(notes), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
                                                                     system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
   return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
 }

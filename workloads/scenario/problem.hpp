@@ -114,6 +114,7 @@ struct PlannedProgram {
 struct HloSpec {
   std::shared_ptr<const HloModule> module;
   HloScheduleOptions options{};  // with values: for a check on numbers
+  bool estimated_cycles = false;  // instructions take the compiler's estimate at options.clock_hz, or at tpu_clock_hz() of the machine
   CollectivePolicy collectives{std::string{by_dimension_name}, {}};
   std::vector<std::string> assumed{};   // of its system, in sentences: KnownModule
   bool order_given = true;              // whether anybody says on which device each partition runs; else the mesh's order is assumed
@@ -139,6 +140,7 @@ struct HloRunSummary {
   std::vector<HloOpaque> opaque{};
   std::vector<std::string> notes{};
   std::optional<HloPeakMemory> memory{};  // by live ranges of its text
+  HloTrust trust{};
   std::string mesh_order{};               // of its devices: to_text(MeshOrder), or "listed"
   bool mesh_order_assumed = false;
 };

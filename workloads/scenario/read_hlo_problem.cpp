@@ -129,8 +129,8 @@ Expected<HloSpec> read_hlo_problem(const Fields& fields) {
   }
   const std::string cost = fields.text("hlo_cost");
   if (cost != "model" && cost != "estimated-cycles") return Diagnostic{fields.where("hlo_cost"), "expected model or estimated-cycles, found " + quoted(cost)};
-  if ((cost == "estimated-cycles") != fields.has("clock"))
-    return Diagnostic{fields.where(fields.has("clock") ? "clock" : "hlo_cost"), "expected `clock` with `hlo_cost` estimated-cycles, and without it neither"};
+  spec.estimated_cycles = cost == "estimated-cycles";
+  if (fields.has("clock") && !spec.estimated_cycles) return Diagnostic{fields.where("clock"), "belongs to `hlo_cost` estimated-cycles"};
   if (fields.has("clock")) {
     const auto clock = read_clock(fields);
     if (!clock) return clock.error();

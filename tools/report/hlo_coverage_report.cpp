@@ -1,0 +1,58 @@
+#include "tools/report/hlo_coverage_report.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "sim/base/units.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::size_t most_estimates = 3;
+
+std::array<std::pair<const char*, const HloCovered*>, 3> parts_of(const HloCoverage& coverage) {
+  return {{{"known", &coverage.known}, {"estimated", &coverage.estimated}, {"unknown", &coverage.unknown}}};
+}
+
+/// Whole numbers, which sums of executions are, as such.
+Json number(double whole) {
+  return whole < 0x1p53 ? Json(static_cast<std::int64_t>(whole)) : Json(whole);
+}
+
+}  // namespace
+
+Json coverage_json(const HloCoverage& coverage) {
+  Json json = Json::object(), names = Json::object();
+  for (const auto& [name, part] : parts_of(coverage)) json.set(name, Json{{"instructions", number(part->instructions)}, {"bytes", number(part->bytes)}, {"time_s", part->time.count()}});
+  for (const auto& [name, count] : coverage.unknown_names) names.set(name, number(count));
+  json.set("unknown_names", std::move(names));
+  return json;
+}
+
+Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstimate>>& others) {
+  Json json = Json::array();
+  for (const auto& [name, other] : others) json.push_back(Json{{"instruction", name}, {"time_s", other.time.count()}, {"compiler_s", other.compiler.count()}, {"count", other.count}});
+  return json;
+}
+
+std::string coverage_text(const HloCoverage& coverage) {
+  std::string text;
+  for (const auto& [name, part] : parts_of(coverage)) {
+    if (part->instructions == 0) continue;
+    text += fmt::format("{}{}: {:.0f} instruction{}, {}, {}", text.empty() ? "" : "; ", name, part->instructions, part->instructions == 1 ? "" : "s", bytes_text(part->bytes), to_text(part->time));
+  }
+  return text;
+}
+
+std::string other_estimates_text(const std::vector<std::pair<std::string, HloOtherEstimate>>& others) {
+  std::string text;
+  for (std::size_t i = 0; i < others.size() && i < most_estimates; ++i) {
+    const auto& [name, other] = others[i];
+    text += fmt::format("{}{} {}, the compiler {}", i == 0 ? "" : "; ", name, to_text(other.time), to_text(other.compiler));
+  }
+  return others.size() > most_estimates ? text + fmt::format("; and {} more", others.size() - most_estimates) : text;
+}
+
+}  // namespace podsim

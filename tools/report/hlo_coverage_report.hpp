@@ -1,0 +1,23 @@
+// How far the costs of a module are known, and what its compiler estimates otherwise.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/report/json.hpp"
+#include "workloads/hlo/hlo_summary.hpp"
+
+namespace podsim {
+
+/// `known, estimated, unknown: {instructions, bytes, time_s}, unknown_names: {name: executions}`
+Json coverage_json(const HloCoverage& coverage);
+/// `[ {instruction, time_s, compiler_s, count} ]`
+Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);
+
+/// "known: 400 instructions, 1.2 GB, 3.1 ms; estimated: .."; kinds without an instruction are left out.
+std::string coverage_text(const HloCoverage& coverage);
+/// The first few, and how many more there are: "fusion.3: 1.2 ms, the compiler 7 ms".
+std::string other_estimates_text(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);
+
+}  // namespace podsim

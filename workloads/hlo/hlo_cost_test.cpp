@@ -1,0 +1,237 @@
+// What single instructions cost, how far that is known, and that counting and simulating say the same.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "workloads/hlo/hlo_schedule.hpp"
+#include "workloads/hlo/task_costs.hpp"
+#include "workloads/hlo/testing.hpp"
+#include "workloads/hlo/tpu_clock.hpp"
+
+namespace podsim {
+namespace {
+
+using test::module_of;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+/// 100 TFLOP/s of products, 1 TFLOP/s of the vector unit, 1 TB/s.
+Machine plain_machine() {
+  Machine machine;
+  for (auto& peak : machine.chip.peak) peak = FlopsPerSecond{1e14};
+  machine.chip.vector_peak = FlopsPerSecond{1e12};
+  machine.chip.hbm_bandwidth = BytesPerSecond{1e12};
+  return machine;
+}
+
+HloTaskCost cost_in(const HloModule& module, std::string_view name) {
+  HloTaskCosts costs{module, {}};
+  const HloComputation& entry = module.entry_computation();
+  for (std::size_t i = 0; i < entry.instructions.size(); ++i)
+    if (entry.instructions[i].name == name) {
+      const auto cost = costs.of(entry, static_cast<int>(i));
+      EXPECT_TRUE(cost) << to_text(cost.error());
+      return cost ? *cost : HloTaskCost{};
+    }
+  ADD_FAILURE() << name;
+  return {};
+}
+HloTaskCost cost_of(const std::string& entry, std::string_view name = "r") { return cost_in(module_of("HloModule m\n" + entry), name); }
+
+double window_operations(const std::string& operand, const std::string& result, const std::string& window) {
+  return cost_of("%max { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT m = f32[] maximum(a, b) }\n"
+                 "ENTRY e { p = " + operand + " parameter(0)\n z = f32[] constant(0)\n ROOT r = " + result + " reduce-window(p, z), window={" + window + "}, to_apply=%max }\n")
+      .vector;
+}
+
+TEST(HloCost, WindowsOverWholeRowsAreAReduceAndABroadcast) {
+  // As XLA writes the maximum of a row at every place of a softmax on v4 and v5p.
+  EXPECT_EQ(window_operations("f32[8,100]", "f32[8,100]", "size=1x199 pad=0_0x99_99"), 8 * 100);
+  EXPECT_EQ(window_operations("f32[8,100]", "f32[8,1]", "size=1x100"), 8 * 100) << "a reduce";
+}
+
+TEST(HloCost, WindowsAreReducedOneDimensionAfterTheOther) {
+  EXPECT_EQ(window_operations("f32[16]", "f32[16]", "size=1"), 0);
+  EXPECT_EQ(window_operations("f32[16]", "f32[8]", "size=2 stride=2"), 16);
+  EXPECT_EQ(window_operations("f32[16]", "f32[16]", "size=2 pad=1_0"), 31) << "the first place has one tap that is not padding";
+  EXPECT_EQ(window_operations("f32[1000]", "f32[1000]", "size=1000 pad=999_0"), 3000) << "a cumulative sum, and not n (n + 1) / 2";
+  EXPECT_EQ(window_operations("f32[16,16]", "f32[8,8]", "size=2x2 stride=2x2"), 16 * 16 + 8 * 16) << "not 4 taps for each of 64";
+}
+
+TEST(HloCost, KernelsCostWhatTheirAuthorStates) {
+  const std::string call =
+      " a = bf16[64,128] parameter(0)\n b = bf16[128,32]{1,0:S(1)} parameter(1)\n ROOT r = bf16[64,32] custom-call(a, b), custom_call_target=\"tpu_custom_call\", backend_config=";
+  const HloTaskCost cost = cost_of("ENTRY e {" + call + R"({"custom_call_config":{"cost_estimate":{"flops":"524288","transcendentals":"2048","bytes_accessed":"28672","remote_bytes_transferred":"0"}}} })");
+  EXPECT_EQ(cost.matrix, 524288);
+  EXPECT_EQ(cost.vector, 2048);
+  EXPECT_EQ(cost.bytes, 28672 - 128 * 32 * 2) << "the second operand is on the chip";
+  EXPECT_EQ(cost.evidence, HloEvidence::estimated);
+  const HloTaskCost sends = cost_of("ENTRY e {" + call + R"({"custom_call_config":{"cost_estimate":{"flops":"524288","remote_bytes_transferred":"64"}}} })");
+  EXPECT_EQ(sends.evidence, HloEvidence::unknown) << "what it sends is not simulated";
+}
+
+TEST(HloCost, ProductsOfLibrariesHaveTheDimensionsOfTheirConfiguration) {
+  const HloTaskCost gemm = cost_of(
+      "ENTRY e { a = bf16[4,64,128] parameter(0)\n b = bf16[4,32,128] parameter(1)\n ROOT r = (bf16[4,64,32], s8[33554432]) custom-call(a, b), custom_call_target=\"__cublas$lt$matmul\", "
+      R"(backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["2"],"rhs_contracting_dimensions":["2"],"lhs_batch_dimensions":["0"],"rhs_batch_dimensions":["0"]}}} })");
+  EXPECT_EQ(gemm.matrix, 2 * 4 * 64 * 32 * 128);
+  EXPECT_EQ(gemm.product, (HloProduct{4, 64, 32, 128, 2 * 4 * 64 * 32 * 128}));
+  EXPECT_EQ(gemm.bytes, 2 * 4 * (64 * 128 + 32 * 128 + 64 * 32)) << "without its scratch memory";
+  EXPECT_EQ(gemm.evidence, HloEvidence::known);
+  const HloTaskCost f8 = cost_of(
+      "ENTRY e { a = f8e4m3fn[64,128] parameter(0)\n b = f8e4m3fn[32,128] parameter(1)\n s = f32[] constant(1)\n ROOT r = (bf16[64,32], s8[4]) custom-call(a, b, s, s), "
+      R"(custom_call_target="__cublas$lt$matmul$f8", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["1"]}}} })");
+  EXPECT_EQ(f8.matrix, 2 * 64 * 32 * 128);
+  EXPECT_EQ(f8.rate.operands, DType::f8e4m3fn);
+  // Of a 3x3 window over 8x8 without padding 6x6 places; the gradients multiply the same pairs.
+  const std::string parameters = "ENTRY e { x = bf16[2,16,8,8] parameter(0)\n w = bf16[32,16,3,3] parameter(1)\n y = bf16[2,32,6,6] parameter(2)\n ROOT r = ";
+  const std::string dims = ", window={size=3x3}, dim_labels=bf01_oi01->bf01 }";
+  const double pairs = 2.0 * 2 * 6 * 6 * 9 * 16 * 32;
+  EXPECT_EQ(cost_of(parameters + "(bf16[2,32,6,6], u8[0]) custom-call(x, w), custom_call_target=\"__cudnn$convForward\"" + dims).matrix, pairs);
+  EXPECT_EQ(cost_of(parameters + "(bf16[2,16,8,8], u8[0]) custom-call(y, w), custom_call_target=\"__cudnn$convBackwardInput\"" + dims).matrix, pairs);
+  EXPECT_EQ(cost_of(parameters + "(bf16[32,16,3,3], u8[0]) custom-call(x, y), custom_call_target=\"__cudnn$convBackwardFilter\"" + dims).matrix, pairs);
+}
+
+TEST(HloCost, AttentionOfCudnnHasItsMaskAndTheOrderOfItsDimensions) {
+  const auto flops = [](const std::string& target, const std::string& config) {
+    return cost_of("ENTRY e { q = bf16[2,64,8,16] parameter(0)\n k = bf16[2,64,4,16] parameter(1)\n ROOT r = (bf16[2,64,8,16], u8[99]) custom-call(q, k, k), custom_call_target=\"" + target +
+                   "\", backend_config={\"cudnn_fmha_backend_config\":{" + config + "}} }")
+        .matrix;
+  };
+  const double scores = 2.0 * 2 * 8 * 64 * 64;
+  EXPECT_EQ(flops("__cudnn$fmhaSoftmax", R"("mask_type":"NO_MASK")"), scores * 32);
+  EXPECT_EQ(flops("__cudnn$fmhaSoftmax", R"("mask_type":"CAUSAL")"), scores * 16);
+  EXPECT_EQ(flops("__cudnn$fmhaSoftmaxBackward", R"("mask_type":"PADDING_CAUSAL")"), scores * 40);
+  EXPECT_EQ(flops("__cudnn$fmhaSoftmax", R"("bmm1_dot_dimension_numbers":{"lhs_batch_dimensions":["0","1"]})"), 2.0 * 2 * 64 * 8 * 4 * 32) << "64 heads of sequences of 8 and 4";
+}
+
+TEST(HloCost, GroupedProductsCountEachRowOnce) {
+  EXPECT_EQ(cost_of("ENTRY e { a = bf16[8192,4096] parameter(0)\n b = bf16[8,4096,2048] parameter(1)\n g = s32[8] parameter(2)\n"
+                    " ROOT r = bf16[8192,2048] ragged-dot(a, b, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0} }")
+                .matrix,
+            2.0 * 8192 * 4096 * 2048);
+  EXPECT_EQ(cost_of("ENTRY e { a = bf16[4096,8192] parameter(0)\n b = bf16[8192,2048] parameter(1)\n g = s32[8] parameter(2)\n"
+                    " ROOT r = bf16[8,4096,2048] ragged-dot(a, b, g), lhs_contracting_dims={1}, rhs_contracting_dims={0}, lhs_ragged_dims={1} }")
+                .matrix,
+            2.0 * 8192 * 4096 * 2048);
+  const auto kernel = [](const std::string& name, const std::string& result, const std::string& operands) {
+    return cost_of("ENTRY e { a = bf16[8192,4096] parameter(0)\n t = bf16[4096,8192] parameter(1)\n b = bf16[8,4096,2048] parameter(2)\n c = bf16[8192,2048] parameter(3)\n ROOT " + name + " = " + result +
+                       " custom-call(" + operands + "), custom_call_target=\"tpu_custom_call\" }",
+                   name)
+        .matrix;
+  };
+  EXPECT_EQ(kernel("gmm.1", "bf16[8192,2048]", "a, b"), 2.0 * 8192 * 4096 * 2048);
+  EXPECT_EQ(kernel("tgmm.1", "bf16[8,4096,2048]", "t, c"), 2.0 * 8192 * 4096 * 2048);
+}
+
+TEST(HloCost, FactorisationsAndSortsAreEstimated) {
+  const HloTaskCost panel = cost_of("ENTRY e { a = f32[96,96] parameter(0)\n ROOT r = f32[96,96] custom-call(a), custom_call_target=\"Cholesky\" }");
+  EXPECT_EQ(panel.vector, 96 * 96 * 96 / 3);
+  EXPECT_EQ(panel.evidence, HloEvidence::estimated);
+  EXPECT_EQ(cost_of("ENTRY e { a = f32[1024,96] parameter(0)\n ROOT r = (f32[1024,96], s32[96]) custom-call(a), custom_call_target=\"LuDecompositionBlock\" }").vector, 1024 * 96 * 96 - 96 * 96 * 96 / 3);
+  const HloTaskCost sort = cost_of("ENTRY e { k = u32[1000] parameter(0)\n v = f32[1000] parameter(1)\n ROOT r = (u32[1000], f32[1000], u8[9]) custom-call(k, v), custom_call_target=\"__cub$DeviceRadixSort\" }");
+  EXPECT_EQ(sort.bytes, 4 * 2 * 8000) << "four passes read and write keys and values";
+  EXPECT_EQ(cost_of("ENTRY e { a = f32[64,1024] parameter(0)\n ROOT r = f32[64,1024] sort(a), dimensions={1} }").vector, 64 * 1024 * 10) << "each row by itself";
+}
+
+TEST(HloCost, FusionsAreAsUnknownAsWhatIsInThem) {
+  const HloTaskCost cost = cost_of(
+      "%f { x = f32[8] parameter(0)\n y = f32[8] odd(x)\n ROOT z = f32[8] sort(y), dimensions={0} }\n"
+      "ENTRY e { x = f32[8] parameter(0)\n ROOT r = f32[8] fusion(x), kind=kLoop, calls=f }");
+  EXPECT_EQ(cost.evidence, HloEvidence::unknown);
+  EXPECT_EQ(cost.unknown, "odd");
+  EXPECT_EQ(cost.vector, 24);
+}
+
+constexpr std::string_view branches =
+    "HloModule m, is_scheduled=true\n"
+    "%once { a = bf16[512,512] parameter(0)\n ROOT d = bf16[512,512] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0} }\n"
+    "%condition { s = (s32[], bf16[512,64]) parameter(0)\n ROOT l = pred[] constant(true) }\n"
+    "%body { s = (s32[], bf16[512,64]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = bf16[512,64] get-tuple-element(s), index=1\n"
+    " y = bf16[512,64] negate(x)\n ROOT t = (s32[], bf16[512,64]) tuple(i, y) }\n"
+    "%often { b = bf16[512,512] parameter(0)\n z = s32[] constant(0)\n x = bf16[512,64] slice(b), slice={[0:512], [0:64]}\n t = (s32[], bf16[512,64]) tuple(z, x)\n"
+    " w = (s32[], bf16[512,64]) while(t), condition=condition, body=body, backend_config={\"known_trip_count\":{\"n\":\"100\"}}\n ROOT r = bf16[512,512] copy(b) }\n"
+    "ENTRY e { p = s32[] parameter(0)\n a = bf16[512,512] parameter(1)\n ROOT c = bf16[512,512] conditional(p, a, a), branch_computations={once, often} }\n";
+
+TEST(HloCost, CountingAndSimulatingTakeTheBranchThatIsLongestOnTheMachine) {
+  const HloModule module = module_of(std::string{branches});
+  const Mesh mesh = *Mesh::make({{"x", 1}});
+  Machine slow_memory = plain_machine(), slow_units = plain_machine();
+  slow_units.chip.peak.fill(FlopsPerSecond{1e11});
+  for (const auto& [machine, longest] : {std::pair{&slow_memory, 1}, {&slow_units, 0}}) {
+    const auto summary = summary_of(module, *machine);
+    ASSERT_TRUE(summary);
+    ASSERT_THAT(summary->branches, SizeIs(1));
+    EXPECT_EQ(summary->branches[0].branch, longest);
+    HloScheduleOptions options;
+    options.machine = machine;
+    const auto schedule = hlo_schedule(module, mesh, options);
+    ASSERT_TRUE(schedule) << to_text(schedule.error());
+    EXPECT_THAT(schedule->notes, ElementsAre(fmt::format("c: branch {} of 2, the longest", longest)));
+  }
+}
+
+TEST(HloCost, CountingFindsTheReduceScattersInWaitingThatSimulatingFinds) {
+  const HloModule module = module_of(
+      "HloModule m, is_scheduled=true, num_partitions=4\n%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+      "ENTRY e { p = f32[64,8] parameter(0)\n id = u32[] partition-id()\n rows = u32[] constant(16)\n at = u32[] multiply(id, rows)\n zero = u32[] constant(0)\n"
+      " a = f32[64,8] all-reduce(p), replica_groups=[1,4]<=[4], to_apply=add, channel_id=1, use_global_device_ids=true\n"
+      " o = f32[64,8] all-reduce(p), replica_groups=[1,4]<=[4], to_apply=add, channel_id=2, use_global_device_ids=true\n"
+      " d = f32[16,8] dynamic-slice(a, at, zero), dynamic_slice_sizes={16,8}\n f = f32[16,8] dynamic-slice(o, zero, zero), dynamic_slice_sizes={16,8}\n ROOT n = f32[16,8] add(d, f) }\n");
+  const auto summary = summary_of(module, plain_machine());
+  ASSERT_TRUE(summary);
+  ASSERT_THAT(summary->waiting, SizeIs(1));
+  EXPECT_EQ(module.entry_computation().instructions[static_cast<std::size_t>(summary->waiting[0].instruction)].name, "a") << "of o all devices take the same block";
+  const auto schedule = hlo_schedule(module, *Mesh::make({{"x", 4}}));
+  ASSERT_TRUE(schedule) << to_text(schedule.error());
+  EXPECT_THAT(schedule->notes, ElementsAre(::testing::HasSubstr("of 1 all-reduces only the own block is used, of a first")));
+}
+
+TEST(HloCost, CoverageCountsExecutions) {
+  const HloModule module = module_of(
+      "HloModule m, is_scheduled=true\n"
+      "%condition { s = (f32[1000]) parameter(0)\n ROOT l = pred[] constant(true) }\n"
+      "%body { s = (f32[1000]) parameter(0)\n x = f32[1000] get-tuple-element(s), index=0\n"
+      " y = f32[1000] custom-call(x), custom_call_target=\"pfft3d\"\n z = f32[1000] sort(y), dimensions={0}\n ROOT t = (f32[1000]) tuple(z) }\n"
+      "ENTRY e { p = f32[1000] parameter(0)\n n = f32[1000] negate(p)\n t = (f32[1000]) tuple(n)\n"
+      " w = (f32[1000]) while(t), condition=condition, body=body, backend_config={\"known_trip_count\":{\"n\":\"7\"}}\n x = f32[1000] get-tuple-element(w), index=0\n ROOT r = f32[1000] odd(x) }\n");
+  const HloTrust trust = trust_of(module, plain_machine());
+  const HloCoverage& coverage = trust.coverage;
+  EXPECT_EQ(coverage.known.instructions, 1);
+  EXPECT_EQ(coverage.known.bytes, 8000);
+  EXPECT_DOUBLE_EQ(coverage.known.time.count(), 8000 / 1e12);
+  EXPECT_EQ(coverage.estimated.instructions, 7);
+  EXPECT_DOUBLE_EQ(coverage.estimated.time.count(), 7 * 10000 / 1e12);
+  EXPECT_EQ(coverage.unknown.instructions, 8);
+  EXPECT_EQ(coverage.unknown.bytes, 8 * 8000);
+  EXPECT_THAT(coverage.unknown_names, ElementsAre(Pair("odd", 1), Pair("pfft3d", 7)));
+  EXPECT_EQ(unknown_text(coverage), "8 of 16 instructions, unknown: pfft3d x 7, odd");
+  HloCountOptions given;
+  given.custom_calls = {{"pfft3d", {1000, std::nullopt}}};
+  EXPECT_EQ(unknown_text(trust_of(module, plain_machine(), given).coverage), "1 of 16 instructions, unknown: odd");
+}
+
+TEST(HloCost, WhatTheCompilerEstimatesOtherwiseIsNamed) {
+  Machine v5e = plain_machine();
+  v5e.name = "tpu_v5e";
+  for (auto& peak : v5e.chip.peak) peak = FlopsPerSecond{1.97e14};
+  ASSERT_TRUE(tpu_clock_hz(v5e));
+  EXPECT_NEAR(*tpu_clock_hz(v5e), 1.503e9, 1e6);
+  const auto others = [&](const std::string& cycles, const Machine& machine) {
+    return trust_of(module_of("HloModule m, is_scheduled=true\nENTRY e { a = bf16[4096,4096] parameter(0)\n ROOT d = bf16[4096,4096] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+                              "backend_config={\"window_config\":{\"estimated_cycles\":\"" + cycles + "\"}} }\n"),
+                    machine)
+        .other_estimates;
+  };
+  EXPECT_THAT(others("1083000", v5e), IsEmpty()) << "4096^3 of 126,898 FLOPs a cycle";
+  const auto far = others("10830000", v5e);
+  ASSERT_THAT(far, SizeIs(1));
+  EXPECT_EQ(far[0].first, "d");
+  EXPECT_NEAR(far[0].second.compiler.count(), 10830000 / 1.503e9, 1e-5);
+  EXPECT_THAT(others("10830000", plain_machine()), IsEmpty()) << "a machine whose clock is not known";
+}
+
+}  // namespace
+}  // namespace podsim
