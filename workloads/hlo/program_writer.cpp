@@ -132,7 +132,9 @@ TaskId ProgramWriter::task(const std::string& label, Op op, const std::vector<Bu
     if (auto* const local = std::get_if<Local>(&op)) local->unit = Unit::dma;
   }
   make_unique(after);
-  const TaskId id = builder_.add(label, std::move(op), std::move(after));
+  std::string named = label;
+  if (const std::size_t at = renamed_.first.empty() ? std::string::npos : named.find(renamed_.first); at != std::string::npos) named.replace(at, renamed_.first.size(), renamed_.second);
+  const TaskId id = builder_.add(std::move(named), std::move(op), std::move(after));
   for (const BufferId buffer : reads) uses_[buffer.index()].readers.push_back(Edge{id});
   for (const BufferId buffer : writes) uses_[buffer.index()] = {{Edge{id}}, {}};
   if (on_core) (is_beside_core_ ? last_beside_ : last_core_) = id;

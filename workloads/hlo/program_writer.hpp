@@ -221,6 +221,7 @@ class ProgramWriter {
   std::optional<TaskId> last_core_;
   std::optional<TaskId> last_beside_;                 // of the asynchronous computation that is written
   bool is_beside_core_ = false;
+  std::pair<std::string, std::string> renamed_{};     // the only work of that computation goes by the name of the instruction that starts it, as in profiles
   std::array<std::optional<TaskId>, 2> last_host_{};  // copies from and to the host
 };
 

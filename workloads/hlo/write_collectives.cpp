@@ -322,11 +322,16 @@ Expected<HloValue> ProgramWriter::beside_core(Scope& scope, int i, int done, Edg
   const HloComputation* const callee = called(module_.module(), what, HloRole::calls);
   if (callee == nullptr) return module_.problem(what, "expected a computation that it calls");
   const Edges begin = text_order();
+  std::pair<std::string, std::string> renamed;
+  const auto works = [](const HloInstruction& instruction) { return !is_free(instruction.opcode); };
+  if (std::ranges::count_if(callee->instructions, works) == 1) renamed = {std::ranges::find_if(callee->instructions, works)->name, what.name};
   const bool was_beside = std::exchange(is_beside_core_, true);
+  std::swap(renamed_, renamed);
   const std::optional<TaskId> before = std::exchange(last_beside_, begin.empty() ? std::nullopt : std::optional{begin.front().task});
   auto value = nested(scope, *callee, what.operands, done);
   if (last_beside_) ended.push_back(Edge{*last_beside_});
   is_beside_core_ = was_beside;
+  std::swap(renamed_, renamed);
   last_beside_ = before;
   if (!value) return value;
   for (const HloLeaf& leaf : *value) {

@@ -38,11 +38,11 @@ def run(
     Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages: Optional[_Values] = ...,
     fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[_Values] = ..., steps:
     Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count: Optional[_Pairs] =
-    ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] = ..., engine:
-    Optional[_Values] = ..., fold: Optional[_Values] = ..., calls: Optional[_Values] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
-    explain: Optional[bool] = ..., per: Optional[_Values] = ..., trace: Optional[_Path] = ..., trace_devices: Optional[_Values] = ..., with_: Optional[_Path] =
-    ..., with_step: Optional[_Values] = ..., record: Optional[_Path] = ..., chakra_out: Optional[_Path] = ..., chakra_collectives: Optional[_Values] = ...,
-    output: Optional[_Path] = ...
+    ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., hlo_cost: Optional[_Values]
+    = ..., clock: Optional[_Values] = ..., engine: Optional[_Values] = ..., fold: Optional[_Values] = ..., calls: Optional[_Values] = ..., force: Optional[bool]
+    = ..., threads: Optional[_Values] = ..., explain: Optional[bool] = ..., strict: Optional[bool] = ..., per: Optional[_Values] = ..., trace: Optional[_Path] =
+    ..., trace_devices: Optional[_Values] = ..., with_: Optional[_Path] = ..., with_step: Optional[_Values] = ..., record: Optional[_Path] = ..., chakra_out:
+    Optional[_Path] = ..., chakra_collectives: Optional[_Values] = ..., output: Optional[_Path] = ...
 ) -> Run: ...
 def check(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Machine, _Path]] = ..., slice: Optional[_Extents] = ..., strict_slice:
@@ -62,9 +62,10 @@ def check(
     Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages:
     Optional[_Values] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[_Values] =
     ..., steps: Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count:
-    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] =
-    ..., orders: Optional[_Values] = ..., seed: Optional[_Values] = ..., threads: Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] =
-    ..., equals: Optional[_Values] = ..., structure_only: Optional[bool] = ..., edges: Optional[bool] = ..., output: Optional[_Path] = ...
+    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ...,
+    hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] = ..., orders: Optional[_Values] = ..., seed: Optional[_Values] = ..., threads:
+    Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., equals: Optional[_Values] = ..., structure_only: Optional[bool] = ...,
+    edges: Optional[bool] = ..., output: Optional[_Path] = ...
 ) -> Check: ...
 def compare(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Union[Machine, _Path], Sequence[Union[Machine, _Path]]]] = ..., slice:
@@ -85,10 +86,10 @@ def compare(
     Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages:
     Optional[_Values] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[_Values] =
     ..., steps: Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count:
-    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] =
-    ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine:
-    Optional[_Values] = ..., fold: Optional[_Values] = ..., calls: Optional[_Values] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
-    record: Optional[_Path] = ..., output: Optional[_Path] = ...
+    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ...,
+    hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] = ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover: Optional[_Pairs]
+    = ..., top: Optional[_Values] = ..., engine: Optional[_Values] = ..., fold: Optional[_Values] = ..., calls: Optional[_Values] = ..., force: Optional[bool] =
+    ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Union[Comparison, Result]: ...
 def tune(
     subject: _What = ..., /, *, progress: Progress = ..., client: Any = ..., chips: Optional[_Values] = ..., slices: Optional[_Values] = ..., machine:
@@ -149,8 +150,9 @@ def schedule(
     Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages:
     Optional[_Values] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[_Values] =
     ..., steps: Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count:
-    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] =
-    ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path] = ..., output: Optional[_Path] = ...
+    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ...,
+    hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path] = ..., output: Optional[_Path]
+    = ...
 ) -> Schedule: ...
 def show_machine(
     machine: Union[Machine, str, None] = ..., *, slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap: Optional[_Values] = ..., mesh:
@@ -194,8 +196,8 @@ def show_program(
     Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages: Optional[_Values] = ...,
     fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[_Values] = ..., steps:
     Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count: Optional[_Pairs] =
-    ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] = ..., output:
-    Optional[_Path] = ...
+    ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., hlo_cost: Optional[_Values]
+    = ..., clock: Optional[_Values] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_sharding(
     *, array: Optional[_Extents] = ..., mesh: Optional[_Mesh] = ..., spec: Optional[_Spec] = ..., hlo: Optional[_Values] = ..., devices: Optional[_Values] =
@@ -215,6 +217,8 @@ def show_pipeline(
     ...
 ) -> Result: ...
 def show_hlo(
-    hlo: Union[str, os.PathLike, None] = ..., *, mesh: Optional[_Mesh] = ..., machine: Optional[Union[Machine, _Path]] = ..., tolerant: Optional[bool] = ...,
-    trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., output: Optional[_Path] = ...
+    hlo: Union[str, os.PathLike, None] = ..., *, tolerant: Optional[bool] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ...,
+    custom_call: Optional[_Pairs] = ..., pods: Optional[_Values] = ..., machine: Optional[Union[Machine, _Path]] = ..., slice: Optional[_Extents] = ...,
+    strict_slice: Optional[bool] = ..., wrap: Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., mesh_order: Optional[_Values] = ..., allow_split_axes:
+    Optional[bool] = ..., contiguous_submeshes: Optional[bool] = ..., set: Optional[_Pairs] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
