@@ -165,7 +165,7 @@ Expected<std::string> read_all(ByteSource& source, std::size_t most, const std::
     if (!piece) return piece.error();
     if (piece->empty()) return bytes;
     bytes += *piece;
-    if (bytes.size() > most) return Diagnostic{{file}, "is longer than " + std::to_string(most) + " bytes"};
+    if (bytes.size() > most) return Diagnostic{{file}, "expected at most " + std::to_string(most) + " bytes, found more"};
   }
 }
 
