@@ -190,7 +190,7 @@ TEST(HloRun, PinnedMemoryOfTheHostIsNoDeviceMemory) {
     const std::string array = "f32[1024]{0" + space + "}";
     const HloSpec spec = spec_of("HloModule m, is_scheduled=true\n\nENTRY e {\n  x = f32[1024]{0} parameter(0)\n  s = (" + array + ", f32[1024]{0}, u32[]) copy-start(x)\n  d = " + array +
                                  " copy-done(s)\n  w = f32[8192]{0} concatenate(x, x, x, x, x, x, x, x), dimensions={0}\n  t = f32[1024]{0} slice(w), slice={[0:1024]}\n  u = f32[1024]{0} negate(t)\n  b = (f32[1024]{0}, " + array +
-                                 ", u32[]) copy-start(d)\n  c = f32[1024]{0} copy-done(b)\n  ROOT r = f32[2048]{0} concatenate(u, c), dimensions={0}\n}\n");
+                                 ", u32[]) copy-start(d)\n  c = f32[1024]{0} copy-done(b)\n  r = f32[2048]{0} concatenate(u, c), dimensions={0}\n  ROOT o = f32[8]{0} slice(r), slice={[0:8]}\n}\n");
     const auto problem = make_problem(system_with({{"machine", "ideal"}, {"slice", "1"}}), spec);
     EXPECT_TRUE(problem) << to_text(problem.error());
     const std::vector<Buffer>& buffers = problem->schedule.programs.front().buffers;
