@@ -138,7 +138,7 @@ const std::string pipeline =
 const std::vector<std::string> with_calls{
     pipeline,
     "run --machine tpu_v5p --slice 2x2x1 --mesh fsdp=4 --training llama3-8b --batch 4 --remat full --pad --force --quiet ",
-    "run --machine tpu_v5p --slice 2x2x2 --hlo " PODSIM_SOURCE_DIR "/workloads/hlo/testdata/tpu_layers.hlo --quiet ",
+    "run --machine tpu_v5p --slice 2x2x2 --mesh row=2,col=2,depth=2 --hlo " PODSIM_SOURCE_DIR "/workloads/hlo/testdata/tpu_layers.hlo --quiet ",
 };
 
 TEST(RunRecord, CallsAreOfAKindOfTheirOwnAndWhatTheyHoldIsTheFiguresOfTheRun) {
