@@ -107,7 +107,7 @@ Expected<ModuleComparison> compare_module(const Fields& given, const RunOptions&
   const auto flat = flat_module(*system, *spec, options);
   if (!flat) return flat.error();
   auto product = product_of_module(*spec->module, *flat, data_flow(flat->program()), spec->options.counts);
-  std::vector<std::string> notes = spec->assumed;
+  std::vector<std::string> notes;
   if (fields.has("gemm")) product = given_product(fields, product, *flat, notes);
   if (!product) return product.error();
   std::vector<Skipped> skipped;
