@@ -17,7 +17,7 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t most_leaves = std::size_t{1} << 24, most_tried = 256;
-constexpr std::int64_t no_use = -1, most_live = std::int64_t{1} << 62, most_steps = std::int64_t{1} << 40;
+constexpr std::int64_t no_use = -1, most_live = std::int64_t{1} << 62, most_steps_of_loops = std::int64_t{1} << 40;
 __extension__ using Wide = __int128;  // sums of 2^24 sizes of 2^60 bytes
 
 /// Bytes by memory space.
@@ -257,7 +257,7 @@ class LiveRanges {
       }
       default: {
         Leaves leaves = aliased(i, instruction);
-        if (is_elementwise(instruction.opcode))
+        if (is_elementwise(instruction.opcode) || instruction.opcode == HloOpcode::all_reduce)
           for (const int value : all_operands(instruction)) offer(leaves, value);
         return leaves;
       }
@@ -286,6 +286,8 @@ class LiveRanges {
     const HloShape& shape = *instruction.shape;
     Leaves leaves = new_versions(shape, i);
     const Leaves operands = all_operands(instruction);
+    if (instruction.opcode == HloOpcode::all_reduce)
+      for (const int value : operands) offer(leaves, value);
     if (!shape.is_tuple() || shape.elements.size() < 2 || instruction.opcode == HloOpcode::all_reduce) return leaves;
     const std::size_t held = instruction.opcode == HloOpcode::copy ? 1 : 0, begin = first_leaf(shape, held);
     if (count_leaves(shape.elements[held]) == operands.size())
@@ -419,7 +421,7 @@ class LiveRanges {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       step[i + 1] = step[i] + 1;
       for_each_run(computation_.instructions[i], [&](const Need& run) { step[i + 1] += run.steps; });
-      if (step[i + 1] > most_steps) return false;
+      if (step[i + 1] > most_steps_of_loops) return false;
     }
     step.back() = need.steps = step[values_.size()] + 1;
     std::vector<std::int64_t> last(versions_.size(), no_use);

@@ -23,8 +23,8 @@ namespace podsim {
 
 namespace {
 
-constexpr std::int64_t most_listed_devices = std::int64_t{1} << 24, most_numbers = std::int64_t{1} << 20;  // as the text's reader takes
-constexpr int deepest_tuple = 64, deepest_async = 8;
+constexpr std::int64_t most_listed_devices = std::int64_t{1} << 24, most_literal_numbers = std::int64_t{1} << 20;  // as the text's reader takes
+constexpr int deepest_proto_tuple = 64, deepest_async = 8;
 constexpr std::size_t most_dimensions = 64;
 
 /// PrimitiveType
@@ -336,7 +336,7 @@ class ModuleText {
   bool read_shape(const xla::Shape& proto, HloShape& shape, int depth = 0) {
     const auto type = type_numbered(proto.element_type());
     if (!type) return fail(fmt::format("expected the number of an element type, found {}", proto.element_type()));
-    if (depth > deepest_tuple) return fail("expected at most 64 tuples in each other");
+    if (depth > deepest_proto_tuple) return fail("expected at most 64 tuples in each other");
     shape.type = *type;
     if (shape.is_tuple()) {
       for (const xla::Shape& element : proto.tuple_shapes())
@@ -435,7 +435,7 @@ class ModuleText {
     if (!read_shape(instruction.shape(), shape)) return false;
     const std::int64_t elements = shape.is_array() ? elements_of(shape) : 0;
     std::vector<std::string> values;
-    if (elements <= most_numbers) values = values_of(instruction.literal(), shape.type);
+    if (elements <= most_literal_numbers) values = values_of(instruction.literal(), shape.type);
     const std::string list = fmt::format("{}", fmt::join(values, ", "));
     text += values.empty() && elements > 0 ? "{...}" : !shape.is_array() ? "{...}" : shape.dims.empty() ? list : '{' + list + '}';
     return true;
