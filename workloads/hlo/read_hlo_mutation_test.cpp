@@ -1,16 +1,14 @@
 // Mutated modules: the reader and what counts give a value or an error, never a crash, and never take more than linear time.
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "sim/base/rng.hpp"
 #include "sim/base/test_cases.hpp"
-#include "workloads/hlo/hlo_loops.hpp"
 #include "workloads/hlo/hlo_memory.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/hlo_summary.hpp"
+#include "workloads/hlo/test_hlo_mutants.hpp"
 #include "workloads/hlo/testing.hpp"
 
 namespace podsim {
@@ -35,89 +33,9 @@ constexpr std::string_view seed_module =
     "  %y = f32[8,16] get-tuple-element(%while), index=1\n  %ar = f32[8,16] all-reduce(%y), replica_groups=mesh['a'=2,'b'=2] {'b'}, channel_id=2, "
     "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,4] fusion(%ar, %w), kind=kOutput, calls=%fused\n}\n";
 
-class Mutants {
- public:
-  explicit Mutants(std::uint64_t seed) : random_{seed} {}
-
-  std::string next(std::string_view module) {
-    std::string text{module};
-    for (int i = random_.between(1, 2); i > 0; --i) mutate(text);
-    return text;
-  }
-
- private:
-  void mutate(std::string& text) {
-    if (text.empty()) return;
-    const std::size_t at = random_.below(text.size());
-    static const std::vector<std::string> words{"(",
-                                                ")",
-                                                "{",
-                                                "}",
-                                                "[",
-                                                "]",
-                                                ",",
-                                                "=",
-                                                "%",
-                                                "\"",
-                                                "\n",
-                                                " ",
-                                                "->",
-                                                "f32[8]",
-                                                "ROOT ",
-                                                "4611686018427387904",
-                                                "-1",
-                                                "0",
-                                                "9223372036854775807",
-                                                "{...}",
-                                                "%x",
-                                                "%body",
-                                                "ENTRY ",
-                                                "/*",
-                                                "*/",
-                                                "constant",
-                                                "-start(",
-                                                "-done(",
-                                                "calls=%fused",
-                                                "T(8,128)",
-                                                "S(1)",
-                                                "<=[4]",
-                                                "x",
-                                                "_",
-                                                "?",
-                                                "tuple("};
-    switch (random_.below(6)) {
-      case 0: text.erase(at, 1 + random_.below(8)); break;
-      case 1: text.insert(at, words[random_.below(words.size())]); break;
-      case 2: text[at] = static_cast<char>(random_.below(128)); break;
-      case 3: {  // a piece of it somewhere else
-        const std::string piece = text.substr(at, random_.below(80));
-        text.insert(random_.below(text.size()), piece);
-        break;
-      }
-      case 4: {  // another number
-        const std::size_t digit = text.find_first_of("0123456789", at);
-        if (digit != std::string::npos) text.replace(digit, 1, std::to_string(random_.next() >> random_.below(64)));
-        break;
-      }
-      default: text.resize(at); break;  // cut off
-    }
-  }
-  Rng random_;
-};
-
-/// The largest trip count that a loop of the module tells.
-std::int64_t trips_of(const HloModule& module) {
-  std::int64_t most = 0;
-  for (const HloComputation& computation : module.computations)
-    for (const HloInstruction& instruction : computation.instructions)
-      if (instruction.opcode == HloOpcode::while_)
-        if (const auto trips = trip_count_of(module, computation, instruction, {})) most = std::max(most, trips->count);
-  return most;
-}
-
 /// PODSIM_HLO_MUTANTS of them; the suite has 100,000.
 TEST(ReadHlo, MutantsGiveAValueOrAnError) {
-  Mutants mutants{2027};
+  test::Mutants mutants{2027};
   const Machine machine;
   const Mesh mesh = *Mesh::make({{"x", 4, true, {}}});
   int read = 0, counted = 0, written = 0, refused = 0;
@@ -145,7 +63,7 @@ TEST(ReadHlo, MutantsGiveAValueOrAnError) {
     const auto summary = summary_of(*module, machine, options);
     ASSERT_TRUE(summary || !to_text(summary.error()).empty());
     counted += summary ? 1 : 0;
-    if (i % 4 != 1 || trips_of(*module) > 100) continue;  // as schedules, as far as they are short
+    if (i % 4 != 1 || test::trips_of(*module) > 100) continue;  // as schedules, as far as they are short
     for (const bool values : {false, true}) {
       HloScheduleOptions how;
       how.values = values;

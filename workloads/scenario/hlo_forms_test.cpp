@@ -11,7 +11,7 @@
 #include "workloads/scenario/simulate.hpp"
 #include "workloads/scenario/testing.hpp"
 
-namespace podsim {
+namespace podsim::hlo_forms {
 namespace {
 
 using ::testing::ElementsAre;
@@ -342,4 +342,4 @@ TEST(HloForms, AModuleOfOneSliceRunsOnAllSlicesAndTalksToTheOthers) {
 }
 
 }  // namespace
-}  // namespace podsim
+}  // namespace podsim::hlo_forms

@@ -1,0 +1,81 @@
+// Mutants of modules that compilers made (validation/aot): reading, counting, memory and schedules give a value or an error, never a crash.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/base/test_cases.hpp"
+#include "sim/config/byte_source.hpp"
+#include "workloads/hlo/hlo_memory.hpp"
+#include "workloads/hlo/hlo_schedule.hpp"
+#include "workloads/hlo/hlo_summary.hpp"
+#include "workloads/hlo/read_hlo.hpp"
+#include "workloads/hlo/test_hlo_mutants.hpp"
+
+namespace podsim {
+namespace {
+
+struct Stored {
+  std::string name, text;
+  Mesh mesh;
+};
+
+/// The short ones, in the order of their names.
+std::vector<Stored> short_modules() {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator{PODSIM_SOURCE_DIR "/validation/aot/modules"})
+    if (entry.path().extension() == ".gz" && std::filesystem::file_size(entry.path()) < 6000) paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  std::vector<Stored> modules;
+  for (const std::filesystem::path& path : paths) {
+    const auto source = source_of_file(path.string());
+    EXPECT_TRUE(source) << path;
+    const auto text = read_all(**source, std::size_t{1} << 24, path.string());
+    EXPECT_TRUE(text) << path;
+    const auto module = parse_hlo(*text, path.filename().string());
+    EXPECT_TRUE(module) << to_text(module.error());
+    modules.push_back({path.filename().string(), *text, *Mesh::make({{"x", static_cast<int>(devices_of(*module)), true, {}}})});
+  }
+  return modules;
+}
+
+/// PODSIM_HLO_MUTANTS of them in all.
+TEST(StoredModules, MutantsGiveAValueOrAnError) {
+  const std::vector<Stored> modules = short_modules();
+  ASSERT_GT(modules.size(), 20u);
+  test::Mutants mutants{2028};
+  const char* asked = std::getenv("PODSIM_HLO_MUTANTS");
+  const int mutated = asked != nullptr ? std::atoi(asked) : test::cases(20000, 1000);
+  int read = 0, written = 0;
+  for (int i = 0; i < mutated; ++i) {
+    const Stored& stored = modules[static_cast<std::size_t>(i) % modules.size()];
+    SCOPED_TRACE(stored.name + " mutant " + std::to_string(i));
+    const bool tolerant = i % 5 == 0;
+    const auto module = parse_hlo(mutants.next(stored.text), "m", {.tolerant = tolerant});
+    if (!module) {
+      ASSERT_FALSE(to_text(module.error()).empty());
+      continue;
+    }
+    ++read;
+    peak_memory_of(*module);
+    HloCountOptions counts;
+    counts.tolerant = tolerant;
+    const auto summary = summary_of(*module, Machine{}, counts);
+    ASSERT_TRUE(summary || !to_text(summary.error()).empty());
+    if (tolerant || test::trips_of(*module) > 100) continue;
+    for (const bool values : {false, true}) {
+      HloScheduleOptions how;
+      how.values = values;
+      const auto schedule = hlo_schedule(*module, stored.mesh, how);
+      ASSERT_TRUE(schedule || !to_text(schedule.error()).empty());
+      written += schedule ? 1 : 0;
+    }
+  }
+  EXPECT_GT(read, mutated / 5);
+  EXPECT_GT(written, mutated / 10);
+}
+
+}  // namespace
+}  // namespace podsim
