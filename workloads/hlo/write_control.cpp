@@ -42,6 +42,7 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
   const HloComputation* body = called(module_.module(), what, HloRole::body);
   if (body == nullptr) return module_.problem(what, "expected a body, a computation");
+  if (called(module_.module(), what, HloRole::condition) == nullptr) return module_.problem(what, "expected a condition, a computation");
   const auto trips = trip_count_of(module_.module(), scope.computation, what, module_.options().counts.trip_counts);
   if (!trips) return trips.error();
   const std::vector<const HloShape*> shapes = leaves_of(*what.shape);

@@ -140,8 +140,10 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
 std::optional<HloValue> ProgramWriter::accumulation(const Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
   // With values such a fusion runs as it is: what is passed on in it may be transposed.
-  if (what.calls.empty() || !what.shape->is_array() || module_.options().clock_hz || module_.values()) return std::nullopt;
-  const HloComputation& body = module_.module().computations[static_cast<std::size_t>(called_number(what, HloRole::calls))];
+  if (!what.shape->is_array() || module_.options().clock_hz || module_.values()) return std::nullopt;
+  const HloComputation* const calls = called(module_.module(), what, HloRole::calls);
+  if (calls == nullptr) return std::nullopt;
+  const HloComputation& body = *calls;
   const auto found = fused_sum(body);
   if (!found || what.operands.size() != 3) return std::nullopt;
   const auto given = [&](std::int64_t number) { return operand(scope, i, static_cast<std::size_t>(number)); };
