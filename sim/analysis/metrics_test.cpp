@@ -296,7 +296,7 @@ TEST(Metrics, MfuIsUnpaddedFlopsOverAllDevicesPeaks) {
 TEST(Metrics, MfuHoldsEachProductToThePeakOfItsOwnType) {
   Machine machine = ideal_machine();
   machine.chip.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{4e12};
-  machine.chip.peak[static_cast<std::size_t>(DType::f32)] = FlopsPerSecond{1e12};
+  machine.chip.peak[tf32_peak] = FlopsPerSecond{1e12};  // that of float32 products by default
   const SmallSystem pod = small_system(machine, {1});
   Writer w{pod.mesh};
   const auto product = [&](DType dtype) {
