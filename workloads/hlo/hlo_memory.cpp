@@ -257,6 +257,7 @@ class LiveRanges {
       }
       default: {
         Leaves leaves = aliased(i, instruction);
+        // XLA's CanShareBufferHint has the all-reduce: it may write over its operand.
         if (is_elementwise(instruction.opcode) || instruction.opcode == HloOpcode::all_reduce)
           for (const int value : all_operands(instruction)) offer(leaves, value);
         return leaves;

@@ -25,7 +25,7 @@ struct HloPeakMemory {
 /// reshapes, -done forms and their starts; the parts of a ConcatBitcast and their concatenation; an output and the operand that
 /// output_to_operand_aliasing names; a dynamic-update-slice and its target, a loop's tuple before, in and after the loop, and an output and the
 /// parameter that it aliases, unless the old value is used after the new one is made, which then takes a place of its own; elementwise work, in a
-/// fusion too, and an operand of the same size that nothing uses later. Fusions have no memory inside. The heap is packed as XLA does: largest first
+/// fusion too, or an all-reduce, and an operand of the same size that nothing uses later. Fusions have no memory inside. The heap is packed as XLA does: largest first
 /// and longest first, each buffer in the smallest gap that is free while it lives; the smaller of the two counts. Scratch of custom-calls is known
 /// where it is an output. nullopt: the module has no ENTRY, or more than 2^24 values.
 std::optional<HloPeakMemory> peak_memory_of(const HloModule& module);
