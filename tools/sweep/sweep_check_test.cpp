@@ -65,7 +65,7 @@ TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
       {"algorithm: 'rings'", "there is no collective algorithm \"rings\", did you mean \"ring\"?"},
       {"engine: 'dse'", ""},
       {"fold: 'on'", "expected auto or off, found \"on\""},
-      {"dtype: 'bf17'", "expected the dtype bf16, f32, c64 or s32, found \"bf17\""},
+      {"dtype: 'bf17'", "expected the dtype f32, bf16, f8e4m3fn, f8e5m2, s8, c64 or s32, found \"bf17\""},
       {"chunks: 0", ""},
       {"pass: 'sideways'", "expected forward, backward or both, found \"sideways\"", gemm_fields},
       {"dataflow: 'xs'", "expected os, ls or rs, found \"xs\"", gemm_fields},
