@@ -56,6 +56,14 @@ double pipeline_time(const std::vector<PipelineStage>& stages, const std::vector
   return filling + (chunks - 1) * slowest;
 }
 
+/// The second where the first does not take the kind, or its sizes do not divide.
+CollectiveAlgorithm first_or_second(CollectiveAlgorithm first, CollectiveAlgorithm second) {
+  return [first = std::move(first), second = std::move(second)](const Mesh& mesh, const Program& program, const Collective& collective) {
+    auto expansion = first(mesh, program, collective);
+    return expansion ? expansion : second(mesh, program, collective);
+  };
+}
+
 }  // namespace
 
 std::vector<double> latencies_along(const System& system, const Mesh& mesh, const AxisView& axis) {
@@ -101,6 +109,13 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
 CollectiveChooser by_dimension(ChunkRule chunks) {
   return [chunks = std::move(chunks)](const Schedule& schedule, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
     const auto otherwise = ring_or_line(chunks);
+    if (!collective.algorithm.empty()) {
+      const auto named = always(collective.algorithm, chunks);
+      if (!named) return named.error();
+      const auto as_named = (*named)(schedule, program, collective), usual = otherwise(schedule, program, collective);
+      if (!as_named || !usual) return as_named ? usual : as_named;
+      return first_or_second(*as_named, *usual);
+    }
     if (collective.axes.size() != 1) return otherwise(schedule, program, collective);
     const AxisView& axis = collective.axes.front();
     std::vector<AxisView> dimensions;
@@ -113,10 +128,7 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
     const auto at_once = on_factors(*rotated, dimensions)(schedule, program, collective),
                in_turn = on_factors(otherwise, dimensions)(schedule, program, collective);
     if (!at_once || !in_turn) return at_once ? in_turn : at_once;
-    return CollectiveAlgorithm{[at_once = *at_once, in_turn = *in_turn](const Mesh& mesh, const Program& of, const Collective& whole) {
-      auto expansion = at_once(mesh, of, whole);
-      return expansion ? expansion : in_turn(mesh, of, whole);
-    }};
+    return first_or_second(*at_once, *in_turn);
   };
 }
 

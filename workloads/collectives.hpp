@@ -24,7 +24,8 @@ std::vector<double> latencies_along(const System& system, const Mesh& mesh, cons
 CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> factors);
 
 /// Lowers collectives on a folded axis by physical dimension: with `rotations` (all dimensions at once) if the kind allows it, otherwise
-/// one dimension after the other. All other collectives as in ring_or_line().
+/// one dimension after the other. A collective that names its algorithm is lowered by that, where its kind and sizes allow it. All others as in
+/// ring_or_line().
 CollectiveChooser by_dimension(ChunkRule chunks);
 
 /// Lowers collectives along one axis whose devices are all in different slices by `direct`: each device sends to all others at once, so that a doubling

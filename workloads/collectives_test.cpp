@@ -44,6 +44,29 @@ TEST(ByDimension, UsesTheDimensionsOfAFoldedAxisAtOnceThoughInputAndOutputDiffer
   }
 }
 
+TEST(ByDimension, FollowsTheAlgorithmThatACollectiveNames) {
+  using Kind = CollectiveKind;
+  const SmallSystem pod = small_system(testing::ideal_machine(), {4, 4});
+  const auto lowered_as = [&](const std::string& algorithm, Kind kind, const CollectiveChooser& chooser) {
+    Schedule schedule = *collective_schedule(pod.mesh, kind, {pod.mesh.whole(0), pod.mesh.whole(1)}, Bytes{4 * 1024}, DType::f32);
+    std::get<Collective>(schedule.programs.front().tasks.front().op).algorithm = algorithm;
+    return lower(schedule, chooser);
+  };
+  const auto as_named = lowered_as("rotations", Kind::all_reduce, by_dimension({})), asked_for = lowered_as("", Kind::all_reduce, *always("rotations"));
+  ASSERT_TRUE(as_named && asked_for);
+  EXPECT_EQ(as_named->programs, asked_for->programs);
+  // A policy of the run comes first, and what the named algorithm cannot do goes ring after ring.
+  const auto told = lowered_as("rotations", Kind::all_reduce, ring_or_line()), usual = lowered_as("", Kind::all_reduce, ring_or_line());
+  ASSERT_TRUE(told && usual);
+  EXPECT_EQ(told->programs, usual->programs);
+  const auto rooted = lowered_as("rotations", Kind::broadcast, by_dimension({})), usually_rooted = lowered_as("", Kind::broadcast, ring_or_line());
+  ASSERT_TRUE(rooted && usually_rooted);
+  EXPECT_EQ(rooted->programs, usually_rooted->programs);
+  const auto unknown = lowered_as("rotation", Kind::all_reduce, by_dimension({}));
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("there is no collective algorithm \"rotation\""), std::string::npos) << unknown.error().message;
+}
+
 TEST(ByDimension, IsTheRingOrLineWhereAnAxisIsOneDimension) {
   const SmallSystem pod = small_system(testing::ideal_machine(), {4, 4});
   EXPECT_EQ(lowered(pod, Dataflow::rs, by_dimension({})), lowered(pod, Dataflow::rs, ring_or_line()));

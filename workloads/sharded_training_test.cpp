@@ -10,6 +10,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/engine/numeric/check.hpp"
+#include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/engine/numeric/test_training.hpp"
 #include "sim/schedule/lower.hpp"
 

@@ -111,20 +111,20 @@ Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const
   return {{}, fmt::format("`{}` does {}, not {}", algorithm, kinds, name_of(collective.kind))};
 }
 
-Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing) {
+Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const Affine& position, int devices, LocalKind placing) {
   Edges start;
   Region region = collective.output;
   if (collective.kind == CollectiveKind::reduce_scatter) {
-    auto input = Blocks::make(collective.input, collective.dim, axis.size);
+    auto input = Blocks::make(collective.input, collective.dim, devices);
     if (!input) return input.error();
-    const bool in_place = same_place(collective.output, input->block(own(axis)));
+    const bool in_place = same_place(collective.output, input->block(position));
     region = in_place ? collective.input : own_copy(builder, collective.input, start);
   }
   if (collective.kind == CollectiveKind::all_reduce) start = alias(builder, collective.input, region, {});
-  auto blocks = Blocks::make(region, collective.dim, axis.size);
+  auto blocks = Blocks::make(region, collective.dim, devices);
   if (!blocks) return blocks.error();
   if (collective.kind == CollectiveKind::all_gather) {
-    const Region own_block = blocks->block(own(axis));
+    const Region own_block = blocks->block(position);
     if (placing == LocalKind::alias)
       start = alias(builder, collective.input, own_block, {});
     else if (!same_place(collective.input, own_block))
@@ -133,8 +133,15 @@ Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& co
   return Workspace{std::move(*blocks), std::move(start)};
 }
 
+Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing) {
+  return open_workspace(builder, collective, own(axis), axis.size, placing);
+}
+
+void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const Affine& position, Edges last) {
+  if (collective.kind == CollectiveKind::reduce_scatter) alias(builder, workspace.blocks.block(position), collective.output, std::move(last));
+}
 void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last) {
-  if (collective.kind == CollectiveKind::reduce_scatter) alias(builder, workspace.blocks.block(own(axis)), collective.output, std::move(last));
+  close_workspace(builder, workspace, collective, own(axis), std::move(last));
 }
 
 std::vector<Hop> rotation(const Mesh& mesh, const AxisView& axis, int k) {

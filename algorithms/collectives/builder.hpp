@@ -28,7 +28,8 @@ Region own_copy(ProgramBuilder& builder, const Region& input, Edges& after);
 Expected<Edges> append(ProgramBuilder& builder, const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after,
                        std::string_view label, const Guard& where = {});
 
-/// The working region of an all-gather, reduce-scatter or all-reduce along one axis, with the device's data in place.
+/// The working region of an all-gather, reduce-scatter or all-reduce along one axis, or of devices in positions along several, with the device's data in
+/// place.
 struct Workspace {
   Blocks blocks;  // all-gather, all-reduce: of the output; reduce-scatter: of the accumulator
   Edges start;    // edges for the tasks that use the own data first
@@ -50,8 +51,11 @@ Diagnostic unsupported(std::string_view algorithm, std::string_view kinds, const
 /// all-reduce: the output becomes an alias of the input unless it is the input.
 /// Errors: regions that cannot be cut into blocks.
 Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const AxisView& axis, LocalKind placing = LocalKind::alias);
+Expected<Workspace> open_workspace(ProgramBuilder& builder, const Collective& collective, const Affine& position, int devices,
+                                   LocalKind placing = LocalKind::alias);
 /// reduce-scatter: the output becomes an alias of the own block unless it is that block, after `last`.
 void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const AxisView& axis, Edges last);
+void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const Collective& collective, const Affine& position, Edges last);
 
 /// The blocks of an all-to-all along one axis. The own block of the output is already an alias of the input's. If input and output share a buffer,
 /// the blocks to send are copied aside first, and `start` waits for that.

@@ -28,10 +28,13 @@ CollectiveAlgorithm usual_with(const ChunkRule& chunks) {
   return [chunks](const Mesh& mesh, const Program& program, const Collective& collective) { return on_ring_or_line(mesh, program, collective, chunks); };
 }
 
-OnAllAxes on_switches, on_levels_in_switch, on_rotations, on_levels, on_levels_direct, on_levels_doubling, on_channels, on_trees;
+OnAllAxes on_switches, on_levels_in_switch, on_rotations, on_cycle, on_levels, on_levels_direct, on_levels_doubling, on_channels, on_trees;
 
 Expected<Expansion> on_rotations(const Mesh& mesh, const Program& program, const Collective& collective, const Levels&, const ChunkRule& chunks) {
   return rotations(mesh, program, collective, usual_with(chunks), chunks);
+}
+Expected<Expansion> on_cycle(const Mesh& mesh, const Program& program, const Collective& collective, const Levels&, const ChunkRule&) {
+  return hamiltonian_ring(mesh, program, collective);
 }
 Expected<Expansion> on_levels(const Mesh& mesh, const Program& program, const Collective& collective, const Levels& levels, const ChunkRule& chunks) {
   const CollectiveAlgorithm usual = usual_with(chunks);
@@ -79,7 +82,7 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
                                                    Kind::all_to_all, Kind::broadcast,      Kind::reduce};
   static constexpr CollectiveKinds all{Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all,
                                        Kind::broadcast,  Kind::reduce,         Kind::permute};
-  static constexpr std::array<CollectiveAlgorithmEntry, 19> table{{
+  static constexpr std::array<CollectiveAlgorithmEntry, 20> table{{
       {"ring", "both directions of a wrapped axis at once, half a shard each; broadcast and reduce as ring-one-way", all_but_permute,
        {.wraps = true}, &ring, closed_forms::ring, Pipeline::around_ring},
       {"ring-one-way", "one direction of a wrapped axis, whole shards; broadcast and reduce in chunks", sums_and_rooted,
@@ -96,6 +99,8 @@ std::span<const CollectiveAlgorithmEntry> collective_algorithms() {
       {"rotations", "several axes at once: parts of the data in rotated orders of the axes", sums_and_all_to_all,
        {.axes = 2}, nullptr, closed_forms::ring,
        Pipeline::none, &on_rotations},
+      {"hamiltonian-ring", "a ring of neighbours through several dimensions, both directions", sums,
+       {.axes = 2, .even = true, .most = most_on_hamiltonian_ring}, nullptr, closed_forms::none, Pipeline::none, &on_cycle},
       {"hierarchical", "levels of a network: reduce-scatter inside, all-reduce between nodes, all-gather inside, in chunks; ring or line along each",
        sums_and_all_to_all, {.axes = 2}, nullptr, closed_forms::none, Pipeline::none, &on_levels, true},
       {"hierarchical-direct", "levels of a network, every pair at once along each, in chunks", sums_and_all_to_all,
@@ -134,13 +139,16 @@ const CollectiveAlgorithmEntry& usual_algorithm(CollectiveKind kind, bool wraps)
 bool applies(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind, const std::vector<CollectiveAxis>& axes) {
   if (!algorithm.kinds.has(kind)) return false;
   int several = 0;
+  std::int64_t devices = 1;
   for (const CollectiveAxis& axis : axes) {
     if (axis.size == 1) continue;
     ++several;
+    devices *= axis.size;
     if (algorithm.needs.in_switch && !axis.adds) return false;
     if (algorithm.needs.wraps && axis.links == AxisLinks::line && axis.size > 2) return false;
     if (algorithm.needs.power_of_two && !std::has_single_bit(static_cast<unsigned>(axis.size))) return false;
   }
+  if ((algorithm.needs.even && devices % 2 != 0) || (algorithm.needs.most > 0 && devices > algorithm.needs.most)) return false;
   return several >= algorithm.needs.axes || algorithm.needs.axes == 1;
 }
 

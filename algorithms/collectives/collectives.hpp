@@ -245,6 +245,18 @@ Expected<Expansion> in_phases(const Mesh& mesh, const Program& program, const Co
 Expected<Expansion> rotations(const Mesh& mesh, const Program& program, const Collective& collective, const CollectiveAlgorithm& on_one_axis,
                               const ChunkRule& chunks = {});
 
+/// A ring of neighbours through all dimensions, both directions, half a shard each: a Hamiltonian cycle of their grid, which goes out through rows there and
+/// back without their first cells, and home through the first cells. A folded axis counts as its physical dimensions; no wrap is used. A step is a
+/// shift per run of devices in a row whose blocks follow each other: one to three for each row, so there is a limit.
+///
+///   cost    P = the product of the sizes: (P-1) * (alpha + ceil(V/2) * beta), all-reduce twice that
+///   errors  fewer than two dimensions with more than one device, an odd P (such a grid has no cycle), P > 64; another kind
+///   source  Kumar, Jouppi: Highly Available Data Parallel ML Training on Mesh Networks (2020): the ring on a 2-D mesh
+///   example 2x4, positions 0 to 3 in row 0, 4 to 7 in row 1: the ring 0 1 2 3 7 6 5 4. Rank 3 sends D1 to rank 7 and D2 to rank 2; step 0 brings C1 from
+///           rank 2 and H2 from rank 7, step 1 B1 and G2
+Expected<Expansion> hamiltonian_ring(const Mesh& mesh, const Program& program, const Collective& collective);
+inline constexpr int most_on_hamiltonian_ring = 64;
+
 /// Levels of a network, from the innermost to the outermost, pipelined in n chunks. A reduce-scatter begins inside, so that the slow levels carry
 /// only what the fast ones have reduced; an all-gather begins outside. All-reduce: reduce-scatters from the inside out, an all-reduce along the
 /// outermost level (on all rails at once), all-gathers back. All-to-all: by rail, first to the own node's device of the rail. Phase p of a chunk
@@ -303,6 +315,8 @@ class CollectiveKinds {
 struct AxisNeeds {
   bool wraps = false, power_of_two = false;  // every axis
   int axes = 1;                              // the least number of axes
+  bool even = false;                         // the number of devices along all axes
+  int most = 0;                              // devices along all axes; 0: any number
   bool in_switch = false;                    // the devices along an axis are on a switch that adds up and copies
 };
 

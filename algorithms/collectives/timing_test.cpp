@@ -108,7 +108,7 @@ TEST_P(CollectiveTiming, FoldedIsUnfolded) {
   for (const TimingCase& c : cases_of(GetParam())) ASSERT_TRUE(testing::folding_changes_nothing(c.schedule, c.world, seen)) << c.name;
   const bool in_switch = collective_algorithm_named(GetParam())->needs.in_switch;
   EXPECT_GE(seen.compared, GetParam() == "channels" ? 12 : in_switch ? 9 : 24);
-  EXPECT_GE(seen.into_one, GetParam() == "channels" ? 0 : in_switch ? 6 : 10);  // a channel begins at one of the devices
+  EXPECT_GE(seen.into_one, GetParam() == "channels" || GetParam() == "hamiltonian-ring" ? 0 : in_switch ? 6 : 10);  // a channel begins at one of the devices
   EXPECT_GE(seen.partly, in_switch ? 0 : 2);  // around a switch all devices are alike
 }
 

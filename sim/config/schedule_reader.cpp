@@ -477,6 +477,7 @@ class ScheduleReader {
     op.root = natural(message.root(), "root", place);
     for (int p = 0; p < message.pair_size(); ++p)
       op.pairs.push_back({natural(message.pair(p).from(), "from", place.at("pair", p)), natural(message.pair(p).to(), "to", place.at("pair", p))});
+    op.algorithm = message.algorithm();
     return op;
   }
 

@@ -316,6 +316,7 @@ class ScheduleWriter {
       added.set_from(pair.from);
       added.set_to(pair.to);
     }
+    if (!op.algorithm.empty()) message.set_algorithm(op.algorithm);
   }
 
   void write(const Call& op, proto::Call& message) const {

@@ -51,7 +51,7 @@ inline Schedule every_operation() {
        {}},
       {"send", Send{7, {own(row, 1), Affine{0}}, nothing, {0}}, {}, {}, {}},
       {"send", Recv{-7, {own(row, -1), Affine{0}}, nothing, Combine::add}, {}, {}, {}},
-      {"gather", Collective{CollectiveKind::reduce, {row, half}, x, y, 1, 2, 3, {{0, 7}, {7, 0}}}, {{TaskId{4}, Half::both, Half::both}}, {}, {}},
+      {"gather", Collective{CollectiveKind::reduce, {row, half}, x, y, 1, 2, 3, {{0, 7}, {7, 0}}, "rotations"}, {{TaskId{4}, Half::both, Half::both}}, {}, {}},
       {"attend", Local{LocalKind::attention, {first}, {second}, 1, Unit::core, true, true}, {}, {}, {}},
       {"norm", Local{LocalKind::norm_grad, {first, second, first, nothing}, {second}, 4096, Unit::core, true, false}, {}, {}, {}},
       {"transform", Local{LocalKind::fft, {y}, {x}, 1, Unit::core, false, false, {0, 2}}, {}, {}, {}},
@@ -196,7 +196,7 @@ class RandomScheduleWriter {
       case 2: return Shift{view(), affine(), any(), any(), combine(), {}};
       case 3: return Send{rng_.between(-3, 3), {affine(), affine()}, any(), {2, 1}};
       case 4: return Recv{rng_.between(-3, 3), {affine()}, any(), combine()};
-      default: return Collective{kind(), {view()}, any(), any(), rng_.between(0, 2), rng_.between(0, 2), rng_.between(0, 9)};
+      default: return Collective{kind(), {view()}, any(), any(), rng_.between(0, 2), rng_.between(0, 2), rng_.between(0, 9), {}, coin() ? "" : "ring"};
     }
   }
 

@@ -269,6 +269,7 @@ struct Collective {
     friend bool operator==(const Pair&, const Pair&) = default;
   };
   std::vector<Pair> pairs{};  // permute: every position sends at most once and receives at most once
+  std::string algorithm{};    // by name, as a compiler chose it; empty, or for policies other than by_dimension(): as the policy says
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 

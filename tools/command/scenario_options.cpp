@@ -76,8 +76,8 @@ OptionGroup one_problem() {
        "the time of their computations: as recorded (duration_ps, else\nduration_micros), or of num_ops and tensor_size on the machine"},
           {"algorithm", word("NAME"),
        "GEMM: collective, meshslice, summa, cannon, wang, 1d-os, 1d-ls,\n1d-fsdp, 1d-megatron, jax-ag-..., jax-rs-..., tp-ag-...\ncollective: "
-       "ring, ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\nhierarchical, hierarchical-direct, "
-       "hierarchical-doubling,\nchannels, tree, in-switch, hierarchical-in-switch, pallas-ring,\npallas-bidirectional, pallas-alternating, or auto: the cheapest,\nin any order of axes (also if "
+       "ring, ring-one-way, ring-shortest, line,\nfolded-ring, halving-doubling, direct, pairwise, rotations,\nhamiltonian-ring, hierarchical, hierarchical-direct,\n"
+       "hierarchical-doubling, channels, tree, in-switch,\nhierarchical-in-switch, pallas-ring, pallas-bidirectional,\npallas-alternating, or auto: the cheapest, in any order of axes\n(also if "
        "left out)\n--program: fft=pencil|slab|four-step|naive, lu=block|naive,\nsolve=block|naive|batched, separated by commas; left out: the\ndistributed one where it applies"},
           {"dataflow", word("os|ls|rs"), "which operand stands still: output, left or right; left out: os,\nor what the algorithm's name says"},
           {"slice-count", word("S"), "slices of meshslice; panels of summa (left out: lcm(R, C))"}};

@@ -11,6 +11,7 @@
 #include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/table.hpp"
 #include "workloads/hlo/collective_axes.hpp"
+#include "workloads/hlo/collective_strategy.hpp"
 #include "workloads/hlo/hlo_memory.hpp"
 
 namespace podsim {
@@ -187,6 +188,11 @@ std::string collectives_text(const ShownHlo& shown, const std::vector<Collective
   std::string text = alike.text(2);
   for (const auto& [kind, sum] : sums)
     text += fmt::format("{} x {}: {} of input per device\n", kind, sum.first.text(), bytes_text(sum.second.rough()));
+  std::map<std::string, ExecutionSum> strategies;
+  for (const CollectiveRow& row : rows)
+    if (const HloStrategy* const strategy = strategy_of(instruction_at(shown.module, row.count->place), instruction_at(shown.module, row.count->runs_as)))
+      strategies[to_text(*strategy)].add(1, row.count->count);
+  for (const auto& [strategy, executions] : strategies) text += fmt::format("as {} x {}\n", strategy, executions.text());
   const auto is_wanted = [&](const CollectiveRow& row) { return asynchronous_text(shown.module, *row.count) == wanted; };
   if (std::any_of(rows.begin(), rows.end(), is_wanted))
     text += fmt::format("{}: the compiler meant to start it early (async_collective_name), but the module waits for it where it stands\n", wanted);
@@ -256,6 +262,11 @@ std::string rest_text(const ShownHlo& shown) {
 
 Json names_or_null(const std::optional<std::vector<std::string>>& names) { return names ? Json{*names} : Json{}; }
 
+Json strategy_json(const HloModule& module, const HloCollectiveCount& count) {
+  const HloStrategy* const strategy = strategy_of(instruction_at(module, count.place), instruction_at(module, count.runs_as));
+  return strategy == nullptr ? Json{} : Json{{"name", strategy->name}, {"colors", strategy->colors}, {"rings", strategy->rings}};
+}
+
 Json hlo_collective_json(const ShownHlo& shown, const CollectiveRow& row) {
   const HloCollectiveCount& count = *row.count;
   Json json{{"instruction", name_at(shown.module, count.place)},
@@ -277,6 +288,7 @@ Json hlo_collective_json(const ShownHlo& shown, const CollectiveRow& row) {
                {"asynchronous", count.asynchronous},
                {"async_collective_name", or_null(instruction_at(shown.module, count.place).attributes->async_collective_name)},
                {"count", count.count},
+               {"strategy", strategy_json(shown.module, count)},
                {"overlap_s", row.window != nullptr ? Json(row.window->between.time.count()) : Json()},
                {"overlap_flops", row.window != nullptr ? Json(row.window->between.flops) : Json()},
                {"hidden_at_bytes_per_s", or_null(row.hidden_at)}});

@@ -332,6 +332,9 @@ Json row_json(const Row& row) {
     Json opaque = Json::array();
     for (const HloOpaque& unknown : hlo.opaque) opaque.push_back(Json{{"instruction", unknown.instruction}, {"target", unknown.target}, {"bytes", unknown.bytes.count()}});
     json.update(Json{{"module", hlo.module}, {"instructions", hlo.instructions}, {"is_scheduled", hlo.is_scheduled}, {"opaque", opaque}, {"assumed", hlo.notes}, {"mesh_order", Json{{"order", hlo.mesh_order}, {"assumed", hlo.mesh_order_assumed}}}});
+    Json stated = Json::array();
+    for (const HloStatedAlgorithm& one : hlo.stated) stated.push_back(Json{{"strategy", one.strategy}, {"algorithm", or_null(one.algorithm)}, {"collectives", one.collectives}});
+    json.set("stated_algorithms", std::move(stated));
     json.set("coverage", coverage_json(hlo.trust.coverage));
     json.set("other_estimates", other_estimates_json(hlo.trust.other_estimates));
     if (hlo.memory) json.set("module_memory_bytes", module_memory_json(*hlo.memory));
@@ -415,6 +418,8 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
     rows.push_back({"module", fmt::format("{} ({} instructions, {})", hlo.module, hlo.instructions, hlo.is_scheduled ? "scheduled" : "not scheduled")});
     for (const HloOpaque& unknown : hlo.opaque) rows.push_back({"  opaque", fmt::format("{}, {}: {} and unknown arithmetic", unknown.instruction, unknown.target, to_text(unknown.bytes))});
     rows.push_back({"  costs", coverage_text(hlo.trust.coverage)});
+    for (const HloStatedAlgorithm& stated : hlo.stated)
+      rows.push_back({"  compiled as", fmt::format("{} x {}, run {}", stated.strategy, stated.collectives, stated.algorithm.empty() ? "by dimension" : "as " + stated.algorithm)});
     if (!hlo.trust.other_estimates.empty()) rows.push_back({"  otherwise", other_estimates_text(hlo.trust.other_estimates)});
     for (const std::string& assumed : hlo.notes) rows.push_back({"  assumed", assumed});
     if (hlo.memory) rows.push_back({"  memory", module_memory_text(*hlo.memory, row.hbm)});

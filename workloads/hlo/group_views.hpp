@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "workloads/hlo/replica_groups.hpp"
@@ -22,6 +23,7 @@ struct CollectiveGroups {
   std::optional<ReplicaGroups> listed{};  // they are no views
   std::int64_t devices = 1;               // in each group
   std::int64_t root = 0;                  // of a broadcast: position of the source
+  std::string algorithm{};                // Collective::algorithm
 };
 /// views_of() if they have each axis once, else the groups themselves. nullopt if they differ in size or are not every device of the mesh once. `any_order`: the order of the
 /// devices in a group does not matter.

@@ -70,12 +70,59 @@ void read_product_precision(const Field& config, HloAttributes& attributes) {
   std::ranges::transform(attributes.algorithm, attributes.algorithm.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
 }
 
+/// The whole number behind `word` in a text, and the text behind it: ("colors:2 phases:2", "colors:") is 2.
+std::optional<int> number_behind(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  int number = 0;
+  const char* const begin = text.data() + at + word.size();
+  const auto [end, status] = std::from_chars(begin, text.data() + text.size(), number);
+  return status == std::errc{} && number > 0 ? std::optional{number} : std::nullopt;
+}
+
+/// Of "StrategyND{colors:2 phases:3 cores:{2 2 4},{2 2 4} ...}"; nothing where the text has another form: then it is not known.
+void read_strategy(const Field& algorithm, HloAttributes& attributes) {
+  std::string_view name, text;
+  if (algorithm["strategy"].get(name) != simdjson::SUCCESS || algorithm["debug"].get(text) != simdjson::SUCCESS) return;
+  const auto colors = number_behind(text, "colors:"), phases = number_behind(text, "phases:");
+  constexpr std::string_view word = "cores:{";
+  const std::size_t at = text.find(word);
+  if (!colors || !phases || at == std::string_view::npos) return;
+  HloStrategy strategy{std::string{name}, *colors, {}};
+  const std::size_t end = text.find('}', at);
+  for (std::string_view rest = text.substr(at + word.size(), end == std::string_view::npos ? end : end - at - word.size()); !rest.empty();) {
+    const auto ring = number_behind(rest, "");
+    if (!ring) return;
+    strategy.rings.push_back(*ring);
+    const std::size_t space = rest.find(' ');
+    rest = space == std::string_view::npos ? std::string_view{} : rest.substr(space + 1);
+  }
+  if (static_cast<int>(strategy.rings.size()) == *phases) attributes.strategy = std::move(strategy);
+}
+
+/// {"all_gather_offload_config": {"ici_strategy_config": {"color_strategies": [{"phase_rings": [{"core_count": "4"}]}]}}}: the phases of the first colour.
+void read_offloaded_strategy(const Field& offload, HloAttributes& attributes) {
+  simdjson::dom::object kinds;
+  if (offload.get(kinds) != simdjson::SUCCESS) return;
+  for (const auto& [kind, config] : kinds) {
+    simdjson::dom::array colors, phases;
+    if (Field{simdjson::dom::element{config}}["ici_strategy_config"]["color_strategies"].get(colors) != simdjson::SUCCESS || colors.size() == 0) continue;
+    if (Field{colors.at(0)}["phase_rings"].get(phases) != simdjson::SUCCESS) continue;
+    HloStrategy strategy{"SparseCore", static_cast<int>(colors.size()), {}};
+    for (const simdjson::dom::element phase : phases)
+      if (const auto ring = integer_in(phase["core_count"]); ring && *ring > 0 && *ring < std::numeric_limits<int>::max()) strategy.rings.push_back(static_cast<int>(*ring));
+    if (!strategy.rings.empty() && strategy.rings.size() == phases.size()) attributes.strategy = std::move(strategy);
+  }
+}
+
 }  // namespace
 
 bool read_backend_config(const std::string& json, HloAttributes& attributes) {
   // Most have none of these words, and are only kept.
   const auto says = [&](std::string_view word) { return json.find(word) != std::string::npos; };
-  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers")) return true;
+  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") &&
+      !says("ici_strategy_config"))
+    return true;
   simdjson::dom::parser parser;
   simdjson::dom::element config;
   if (parser.parse(json).get(config) != simdjson::SUCCESS) return false;
@@ -87,6 +134,8 @@ bool read_backend_config(const std::string& json, HloAttributes& attributes) {
   read_product_precision(config["gemm_backend_config"]["precision_config"], attributes);
   const Field attention = config["cudnn_fmha_backend_config"];
   for (const char* const of_queries_and_keys : {"bmm1_dot_dimension_numbers", "bmm2_grad_gemm2_dot_dimension_numbers"}) read_product_dimensions(attention[of_queries_and_keys], attributes);
+  read_strategy(config["collective_algorithm_config"], attributes);
+  read_offloaded_strategy(config["collective_offload_config"], attributes);
   bool sync = false;
   if (config["collective_backend_config"]["is_sync"].get(sync) == simdjson::SUCCESS || config["is_sync"].get(sync) == simdjson::SUCCESS)
     attributes.is_sync = sync;

@@ -70,6 +70,15 @@ struct HloStatedCost {
   friend bool operator==(const HloStatedCost&, const HloStatedCost&) = default;
 };
 
+/// The algorithm of a collective as a TPU's compiler chose it: parts of the data that go different ways at the same time, each in phases, a ring after the
+/// other. Of collective_algorithm_config (by the TensorCore) or collective_offload_config (by the SparseCores).
+struct HloStrategy {
+  std::string name{};           // "UniDirection1DRingStrategy"; "SparseCore"
+  int colors = 1;               // the parts
+  std::vector<int> rings{};     // devices in the ring of each phase; not empty
+  friend bool operator==(const HloStrategy&, const HloStrategy&) = default;
+};
+
 /// What an instruction says beside shape, opcode and operands. Empty where it says nothing.
 struct HloAttributes {
   std::vector<std::int64_t> dimensions{};  // of collectives, broadcast, reduce, transpose, concatenate, reverse, ..; also iota_dimension
@@ -101,6 +110,7 @@ struct HloAttributes {
   std::optional<std::int64_t> known_trip_count{};
   std::optional<std::int64_t> estimated_cycles{};  // of the TPU's window_config; 0 and 2^63-1 mean not told
   std::optional<HloStatedCost> stated_cost{};      // of custom_call_config
+  std::optional<HloStrategy> strategy{};           // of a collective, or of the fusion with it
   bool is_sync = false;                            // a -start that blocks
   std::string async_collective_name{};             // the compiler wanted this plain collective to be asynchronous
   std::string megascale_transfer{};                // of send and recv between slices, by Megascale: "ALL_REDUCE"

@@ -133,6 +133,7 @@ Expected<HloSchedule> ModuleWriter::write() {
   if (!waiting_.empty())
     note(fmt::format("of {} all-reduces only the own block is used, of {} first: {}", waiting_.size(), *waiting_.begin(),
                      options_.rewrite_reduce_scatter ? "they run as reduce-scatters" : "reduce-scatters in waiting, which `rewrite` reduce-scatter makes them"));
+  for (const auto& [key, collectives] : stated_) made.stated.push_back({key.first, key.second, collectives});
   made.notes = std::move(notes_);
   return made;
 }

@@ -58,11 +58,20 @@ struct HloKernel {
   static constexpr int none = -1;
 };
 
+/// Collectives whose algorithm the compiler states, and what it is here.
+struct HloStatedAlgorithm {
+  std::string strategy;         // to_text(HloStrategy)
+  std::string algorithm;        // Collective::algorithm; empty: the run's own choice
+  std::int64_t collectives = 0;  // instructions
+  friend bool operator==(const HloStatedAlgorithm&, const HloStatedAlgorithm&) = default;
+};
+
 struct HloSchedule {
   Schedule schedule;
   std::vector<HloKernel> kernels{};  // by OpaqueCost::operation
   std::size_t instructions = 0;  // of the module
   std::vector<HloOpaque> opaque{};
+  std::vector<HloStatedAlgorithm> stated{};  // by strategy, then algorithm
   std::vector<std::string> notes{};  // what was assumed: branches, reduce-scatters in waiting
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "workloads/hlo/collective_strategy.hpp"
 #include "workloads/hlo/hlo_costs.hpp"
 #include "workloads/hlo/task_costs.hpp"
 #include "workloads/hlo/group_views.hpp"
@@ -67,6 +69,8 @@ class ModuleWriter {
   /// An all-reduce of which only the own block is used.
   void wait_for_rewrite(const std::string& name) { waiting_.insert(name); }
   void opaque(const HloInstruction& instruction, double bytes);
+  /// One more collective of that strategy.
+  void stated(const HloStrategy& strategy, const std::string& algorithm) { ++stated_[{to_text(strategy), algorithm}]; }
   [[nodiscard]] bool values() const { return options_.values; }
   /// The buffer of an array.
   [[nodiscard]] HloArrayForm form(const HloShape& array) const { return values() ? form_of_values(array) : form_of(array); }
@@ -86,6 +90,7 @@ class ModuleWriter {
   std::map<int, Body> bodies_;  // by computation
   std::vector<HloKernel> kernels_;
   std::vector<HloOpaque> opaque_;
+  std::map<std::pair<std::string, std::string>, std::int64_t> stated_;  // by strategy and algorithm
   std::vector<std::string> notes_;
   std::set<std::string> waiting_;
   std::size_t pairs_ = 0;
@@ -181,7 +186,9 @@ class ProgramWriter {
   Expected<HloValue> collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended, const std::vector<const HloShape*>& operands = {});
   Expected<HloValue> fused_collective(Scope& scope, int i, const InsideCollective& inside, Edges& ended);
   Expected<HloValue> own_block(Scope& scope, int i, int slice);
-  Expected<CollectiveGroups> groups(const HloInstruction& collective) const;
+  /// `runs_as`: the collective itself, or the fusion that it is in.
+  Expected<CollectiveGroups> groups(const HloInstruction& collective, const HloInstruction& runs_as) const;
+  void tell_strategy(const HloInstruction& collective, const HloInstruction& runs_as, const CollectiveGroups& groups);
   /// Whether it reduces by sums of floating-point numbers.
   [[nodiscard]] bool adds(const HloInstruction& collective) const;
   /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype.

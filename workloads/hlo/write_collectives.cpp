@@ -49,7 +49,7 @@ bool ProgramWriter::adds(const HloInstruction& collective) const {
   return is_sum && (is_float(root.shape->type) || root.shape->type == HloType::s32);
 }
 
-Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collective) const {
+Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collective, const HloInstruction& runs_as) const {
   const auto flattened = groups_among(module_.module(), collective, module_.mesh().devices());
   if (!flattened) return flattened.error();
   auto found = collective_groups(*flattened, module_.mesh(), collective.opcode == HloOpcode::all_reduce);
@@ -61,7 +61,12 @@ Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collectiv
         found->root = with_root->root;
       }
   if (!found) return module_.problem(collective, fmt::format("expected groups of equal size that have every device of the mesh {} once, found {}", to_text(module_.mesh()), to_text(*flattened)));
+  if (const HloStrategy* const strategy = strategy_of(collective, runs_as)) found->algorithm = algorithm_of(*strategy, module_.mesh(), found->views);
   return *std::move(found);
+}
+
+void ProgramWriter::tell_strategy(const HloInstruction& collective, const HloInstruction& runs_as, const CollectiveGroups& groups) {
+  if (const HloStrategy* const strategy = strategy_of(collective, runs_as); strategy != nullptr && groups.devices > 1) module_.stated(*strategy, groups.algorithm);
 }
 
 Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
@@ -81,6 +86,7 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
   one = [&](const std::string& label, const Region& from, const Region& to, int along, const Edges& waits) -> Expected<Edges> {
     Collective op{kind, groups.views, from, to, along};
     op.root = groups.root;
+    op.algorithm = groups.algorithm;
     const std::int64_t given = elements_of(from), made = elements_of(to);
     int divided = along;
     switch (kind) {
@@ -211,8 +217,9 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
     }
     return value;
   }
-  const auto among = groups(attributes);
+  const auto among = groups(attributes, what);
   if (!among) return among.error();
+  tell_strategy(attributes, what, *among);
   if (is_ragged) {
     auto edges = ragged(what, attributes, *among, in.front(), out.front(), after);
     if (!edges) return edges.error();
@@ -282,11 +289,12 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const In
   // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
   auto made = work(scope, i);
   if (!made) return made.error();
-  const auto among = groups(collective_inside);
+  const auto among = groups(collective_inside, what);
   if (!among) return among.error();
   const std::int64_t parts = among->devices;
   const auto kind = kind_of(collective_inside.opcode);
   if (!kind || parts == 1) return made;
+  tell_strategy(collective_inside, what, *among);
   const auto shapes = leaves_of(*collective_inside.shape);
   const HloArrayForm form = module_.form(*shapes.front());
   std::vector<std::int64_t> from = form.lengths;

@@ -99,7 +99,7 @@ HloLeaf ProgramWriter::within_type(const HloComputation& entry, int parameter, c
 
 bool ProgramWriter::has_operation(const Scope& scope, int i, const HloInstruction& attributes, const HloShape& result) const {
   if (attributes.opcode == HloOpcode::collective_permute) return true;
-  const auto among = groups(attributes);
+  const auto among = groups(attributes, at(scope, i));
   if (!among) return true;  // refused where they are looked at
   if (among->listed || attributes.opcode == HloOpcode::ragged_all_to_all) return false;
   if (attributes.opcode != HloOpcode::all_reduce && attributes.opcode != HloOpcode::reduce_scatter) return true;

@@ -42,6 +42,41 @@ const std::string add = "%add (a: bf16[], b: bf16[]) -> bf16[] {\n  %a = bf16[] 
 
 std::string module_of(const std::string& computations, int partitions = 4) { return fmt::format("HloModule m, is_scheduled=true, num_partitions={}\n{}{}", partitions, add, computations); }
 
+/// All 16 devices of 4x4 add up 32 MiB, as the TPU's compiler states with these words.
+HloSpec added_on_4x4(const std::string& strategy, const std::string& rings) {
+  HloSpec spec = spec_of(module_of(fmt::format(R"(ENTRY %main (p: bf16[4096,4096]) -> bf16[4096,4096] {{
+  %p = bf16[4096,4096] parameter(0)
+  ROOT %psum = bf16[4096,4096] all-reduce(%p), channel_id=1, replica_groups=[1,16]<=[16], use_global_device_ids=true, to_apply=%add, backend_config={{"collective_algorithm_config":{{"emitter":"RotatedPincerEmitter","strategy":"{}","debug":"\\n{}{{{}}}"}}}}
+}}
+)",
+                                               strategy, strategy, rings),
+                                   16));
+  spec.collectives = {std::string{by_dimension_name}, {}};
+  return spec;
+}
+
+TEST(HloForms, TwoColoursInTwoPhasesUseBothDimensionsAtOnce) {
+  const System torus = system_with({{"machine", "ideal"}, {"slice", "4x4"}, {"wrap", "all"}, {"mesh", "x=4,y=4"}, {"set", "link.bandwidth=100GB/s"}});
+  const double bytes = 4096.0 * 4096 * 2;
+  const podsim::Run at_once = run_of(torus, added_on_4x4("StrategyND", "colors:2 phases:2 cores:{4 4},{4 4} nophase0:0"));
+  EXPECT_NEAR(to_seconds(at_once.metrics.makespan).count(), 2 * 15.0 / 16 * bytes / (4 * link), 1e-9) << "each device has four links";
+  EXPECT_THAT(at_once.row.problem.hlo->stated, ElementsAre(HloStatedAlgorithm{"StrategyND: 2 colours, rings of 4, 4", "rotations", 1}));
+  // Of one colour, one ring after the other: 4 blocks along x, then a quarter of that along y.
+  const podsim::Run in_turn = run_of(torus, added_on_4x4("StrategyND", "colors:1 phases:2 cores:{4 4}"));
+  EXPECT_NEAR(to_seconds(in_turn.metrics.makespan).count(), 2 * (3.0 / 4 + 3.0 / 16) * bytes / (2 * link), 1e-9);
+  EXPECT_THAT(in_turn.row.problem.hlo->stated, ElementsAre(HloStatedAlgorithm{"StrategyND: 1 colour, rings of 4, 4", "", 1}));
+  // One ring through all 16, either way round half of the data.
+  const podsim::Run one_ring = run_of(torus, added_on_4x4("UniDirection1DRingStrategy", "colors:2 phases:1 cores:{16},{16}"));
+  EXPECT_NEAR(to_seconds(one_ring.metrics.makespan).count(), 2 * 15.0 / 16 * bytes / (2 * link), 1e-9);
+  EXPECT_THAT(one_ring.row.problem.hlo->stated, ElementsAre(HloStatedAlgorithm{"UniDirection1DRingStrategy: 2 colours, a ring of 16", "hamiltonian-ring", 1}));
+  // What the run is told to use comes before what the compiler states.
+  HloSpec told = added_on_4x4("StrategyND", "colors:1 phases:2 cores:{4 4}");
+  told.collectives = {"rotations", {}};
+  const podsim::Run as_told = run_of(torus, told);
+  EXPECT_EQ(as_told.metrics.makespan, at_once.metrics.makespan);
+  EXPECT_TRUE(as_told.row.problem.hlo->stated.empty());
+}
+
 TEST(HloForms, PartsOfAnArrayLieSideBySide) {
   // Each half comes by a DMA of its own, and the all-reduce is of both.
   const HloSpec spec = spec_of(module_of(R"(ENTRY %main (p: bf16[4096,512]) -> bf16[4096,512] {

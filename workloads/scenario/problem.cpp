@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/blame.hpp"
+#include "workloads/collectives.hpp"
 #include "workloads/hlo/tpu_clock.hpp"
 #include "workloads/hlo_values/module_source.hpp"
 #include "workloads/scenario/cut_bound.hpp"
@@ -16,6 +17,9 @@
 namespace podsim {
 
 namespace {
+
+/// Whether a collective that names its algorithm runs by that.
+bool says_algorithms(const CollectivePolicy& policy) { return policy.algorithm == by_dimension_name || policy.algorithm == direct_between_slices_name; }
 
 Expected<Problem> make(const System& system, const GemmSpec& spec) {
   const Mesh& mesh = system.mesh;
@@ -180,7 +184,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
   std::ranges::move(made->notes, std::back_inserter(notes));
-  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), std::move(notes), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(spec.collectives) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
                                                                     system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
   return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
 }

@@ -138,6 +138,7 @@ struct HloRunSummary {
   std::size_t instructions = 0;
   bool is_scheduled = false;
   std::vector<HloOpaque> opaque{};
+  std::vector<HloStatedAlgorithm> stated{};  // empty if the run's `collectives` decides
   std::vector<std::string> notes{};
   std::optional<HloPeakMemory> memory{};  // by live ranges of its text
   HloTrust trust{};
