@@ -22,8 +22,16 @@ std::vector<AxisView> factors_of(const Mesh& mesh, const Collective& collective)
   return factors.size() < 2 ? std::vector<AxisView>{} : factors;
 }
 
-/// Where both run in phases, one of the levels' algorithms does the same.
-bool has_levels_of_its_own(std::string_view name) { return name == "ring" || name == "direct" || name == "halving-doubling"; }
+bool is_rooted(CollectiveKind kind) { return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce; }
+/// Whether the result does not depend on the order of the axes: of one root the position is another one then.
+bool has_any_order(CollectiveKind kind) { return kind == CollectiveKind::all_reduce || is_rooted(kind); }
+
+/// The position along the axes in reverse order.
+std::int64_t reversed_position(const std::vector<AxisView>& axes, std::int64_t position) {
+  std::int64_t reversed = 0;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) reversed = reversed * axis->size + position % axis->size, position /= axis->size;
+  return reversed;
+}
 
 }  // namespace
 
@@ -79,8 +87,11 @@ CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) 
       if (lowering.on_factors) collective.axes = mesh.factors(whole.axes.front().axis);
       Levels levels = collective.axes;
       if (lowering.reversed) std::reverse(levels.begin(), levels.end());
-      // Without levels the order of phases is that of the axes, and only an all-reduce has the same result in every order.
-      if (!lowering.algorithm->has_levels) collective.axes = levels;
+      // Without levels the order of phases is that of the axes; from and to one root it always is.
+      if (!lowering.algorithm->has_levels || is_rooted(collective.kind)) {
+        if (lowering.reversed) collective.root = reversed_position(collective.axes, collective.root);
+        collective.axes = levels;
+      }
       return expansion_by(*lowering.algorithm, rule, levels)(mesh, program, collective);
     }};
   };
@@ -96,11 +107,10 @@ bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind
 std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective) {
   std::vector<Lowering> result;
   const bool axes = moving_along(collective.axes).size() > 1, factors = moving_along(factors_of(mesh, collective)).size() > 1;
-  const bool any_order = collective.kind == CollectiveKind::all_reduce;
+  const bool any_order = has_any_order(collective.kind);
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     if (!entry.kinds.has(collective.kind)) continue;
-    const bool orders = entry.has_levels ? entry.kinds.has(CollectiveKind::all_gather) || any_order
-                                         : any_order && entry.on_all_axes == nullptr && !has_levels_of_its_own(entry.name);
+    const bool orders = entry.has_levels ? entry.kinds.has(CollectiveKind::all_gather) || any_order : any_order && entry.on_all_axes == nullptr;
     const bool by_itself = entry.on_all_axes != nullptr && !entry.has_levels;  // takes the dimensions of folded axes by itself
     if (entry.needs.axes == 1 || axes || (by_itself && factors)) result.push_back({&entry, false, false, {}});
     if (orders && axes) result.push_back({&entry, false, true, {}});

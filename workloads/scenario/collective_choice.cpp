@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "algorithms/collectives/builder.hpp"
 #include "sim/base/units.hpp"
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/validate.hpp"
@@ -38,6 +39,12 @@ Expected<std::optional<Picoseconds>> makespan_within(Picoseconds limit, const Sy
   if (!timeline) return timeline.error();
   if (options.stopped()) return cancelled_work();
   return timeline->interrupted ? std::optional<Picoseconds>{} : timeline->makespan;
+}
+
+/// Without the axes of one device, which change nothing but what algorithms and names see; of one device as it is.
+Collective along_moving_axes(Collective collective) {
+  if (std::vector<AxisView> moving = moving_along(collective.axes); !moving.empty()) collective.axes = std::move(moving);
+  return collective;
 }
 
 /// What tells collectives of one schedule apart as far as their time goes.
@@ -190,16 +197,17 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
   auto known = std::make_shared<std::map<std::string, CollectiveChooser>>();  // a sliced GEMM has the same one again and again
   const auto choose_in = [&](const Program& program) -> Status {
     for (const Task& task : program.tasks) {
-      const auto* collective = std::get_if<Collective>(&task.op);
-      if (collective == nullptr) continue;
-      const std::string key = signature(program, *collective);
+      const auto* stated = std::get_if<Collective>(&task.op);
+      if (stated == nullptr) continue;
+      const std::string key = signature(program, *stated);
       if (known->contains(key)) continue;
-      Cheapest cheapest{system, schedule, program, *collective, chunks, options};
+      const Collective collective = along_moving_axes(*stated);
+      Cheapest cheapest{system, schedule, program, collective, chunks, options};
       if (policy.chunks) cheapest.keep_chunks();
       const auto best = cheapest.find();
       if (!best) return best.error();
-      known->emplace(key, chooser_of(*best, chunks));
-      choices.chosen.push_back({name_of(schedule, program, *collective), name_of(*best, schedule.mesh, *collective)});
+      known->emplace(key, on_factors(chooser_of(*best, chunks), collective.axes));
+      choices.chosen.push_back({name_of(schedule, program, collective), name_of(*best, schedule.mesh, collective)});
     }
     return success();
   };
@@ -232,14 +240,15 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (!named) return Diagnostic{of_field("collectives"), named.error().message};
   if (policy.algorithm.find(" over ") == std::string::npos) return CollectiveChoices{{}, chooser_of(*named, chunks)};
   return CollectiveChoices{{}, [chooser = chooser_of(*named, chunks), named = *named, name = policy.algorithm](
-                                   const Schedule& of, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+                                   const Schedule& of, const Program& program, const Collective& stated) -> Expected<CollectiveAlgorithm> {
+                             const Collective collective = along_moving_axes(stated);
                              std::string along;
                              for (const AxisView& axis : collective.axes) along += (along.empty() ? "" : ",") + of.mesh.name(axis);
                              if (!fits(named, of.mesh, collective) || name_of(named, of.mesh, collective) != name)
                                return Diagnostic{{}, fmt::format("`{}` does not fit a collective along {}: `over` names the sizes of the physical dimensions of "
                                                                  "its only axis, or its axes in reverse order",
                                                                  name, along)};
-                             return chooser(of, program, collective);
+                             return on_factors(chooser, collective.axes)(of, program, collective);
                            }};
 }
 

@@ -310,6 +310,27 @@ TEST(Cheapest, WhatRunSaysItTookCanBeAskedFor) {
   EXPECT_EQ(refused("rotations over 4x4"), "");
 }
 
+TEST(Cheapest, DoesNotSeeAxesOfOneDevice) {
+  const std::string on = "run --machine tpu_v5p --slice 2x2x1 --mesh a=4,b=1 --bytes 64MiB --collective ";
+  for (const std::string kind : {"all-gather", "all-reduce", "all-to-all", "broadcast"}) {
+    const auto alone = test::json_of(on + kind + " --axis a"), beside = test::json_of(on + kind + " --axis a,b"), before = test::json_of(on + kind + " --axis b,a");
+    EXPECT_EQ(alone["makespan_s"], beside["makespan_s"]) << kind;
+    EXPECT_EQ(alone["makespan_s"], before["makespan_s"]) << kind;
+    EXPECT_EQ(alone["algorithm"], beside["algorithm"]) << kind;
+  }
+}
+
+TEST(Cheapest, OfOneRootTriesBothOrdersOfTheAxes) {
+  for (const std::string kind : {"broadcast", "reduce"})
+    for (const std::string root : {"0", "5"}) {
+      const std::string on = "run --machine tpu_v5e --slice 2x4 --mesh a=2,b=4 --bytes 512 --fail 0.0-1.0 --collective " + kind;
+      // Position 5 along a,b is a=1, b=1; along b,a that is position 3.
+      const double found = test::json_of(on + " --axis a,b --root " + root)["makespan_s"].get<double>();
+      for (const std::string algorithm : {"line", "direct"})
+        EXPECT_LE(found, 1.0001 * test::json_of(on + " --axis b,a --root " + (root == "0" ? "0" : "3") + " --algorithm " + algorithm)["makespan_s"].get<double>()) << kind << " " << root << " " << algorithm;
+    }
+}
+
 TEST(Cheapest, OnTwoNodesOfEightIsTheSameHoweverTheAxesAreNamed) {
   for (const std::string on : {"--mesh row=2,col=8 --axis row,col", "--mesh row=2,col=8 --axis col,row", "--mesh row=16", ""}) {
     const auto found = test::json_of("run --machine dgx_h100 --slice 2x8 --collective all-reduce --bytes 1GiB " + on);

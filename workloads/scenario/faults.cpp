@@ -30,22 +30,27 @@ std::vector<Cut> cuts_of(const System& system) {
   return cuts;
 }
 
-/// The mesh axis that lies along a dimension of the layout, row-major: nullopt where axes fold or split dimensions.
-std::optional<int> axis_along(const System& system, int dimension) {
-  const auto& dimensions = system.layout.dimensions();
-  std::vector<int> extents, sizes;
-  for (const GridDimension& d : dimensions) extents.push_back(d.extent);
-  for (const MeshAxis& axis : system.mesh.axes()) sizes.push_back(axis.size);
-  if (extents != sizes || system.slices > 1 || !system.devices.empty()) return std::nullopt;
+/// What of the mesh lies along each dimension of the layout, row-major: an axis, or a physical dimension that an axis folds; size 1 where the dimension has
+/// one coordinate. Empty where axes split dimensions or devices stand otherwise.
+std::vector<AxisView> views_along(const System& system) {
+  std::vector<AxisView> moving, views;
+  for (int axis = 0; axis < static_cast<int>(system.mesh.axes().size()); ++axis)
+    for (const AxisView& view : system.mesh.factors(axis))
+      if (view.size > 1) moving.push_back(view);
+  auto next = moving.begin();
+  for (const GridDimension& dimension : system.layout.dimensions()) {
+    if (dimension.extent > 1 && (next == moving.end() || next->size != dimension.extent)) return {};
+    views.push_back(dimension.extent > 1 ? *next++ : AxisView{});
+  }
+  if (next != moving.end() || system.slices > 1 || !system.devices.empty()) return {};
   for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
-    if (system.machine.chip.devices == 1 && system.placement.chip_of[d].index() != d) return std::nullopt;
-  return dimension;
+    if (system.machine.chip.devices == 1 && system.placement.chip_of[d].index() != d) return {};
+  return views;
 }
 
-/// The axis open, and its devices moved on so that the cable joins the last and the first.
-Expected<System> opened(System system, int axis, int after) {
+/// The axis or dimension open, and its devices moved on so that the cable joins the last and the first.
+Expected<System> opened(System system, const AxisView& view, int after) {
   std::vector<MeshAxis> axes = system.mesh.axes();
-  const AxisView view = system.mesh.whole(axis);
   Placement moved = system.placement;
   for (int d = 0; d < system.mesh.devices(); ++d) {
     const std::size_t to = system.mesh.shifted(DeviceId{d}, view, after + 1).index();
@@ -53,7 +58,11 @@ Expected<System> opened(System system, int axis, int after) {
     if (!moved.core_of.empty()) moved.core_of[static_cast<std::size_t>(d)] = system.placement.core_of[to];
     if (!moved.speed.empty()) moved.speed[static_cast<std::size_t>(d)] = system.placement.speed[to];
   }
-  axes[static_cast<std::size_t>(axis)].wraps = false;
+  MeshAxis& axis = axes[static_cast<std::size_t>(view.axis)];
+  if (view == system.mesh.whole(view.axis)) axis.wraps = false;
+  const std::vector<AxisView> dimensions = system.mesh.factors(view.axis);
+  for (std::size_t f = 0; f < axis.factors.size(); ++f)
+    if (dimensions[f] == view) axis.factors[f].wraps = false;
   auto mesh = Mesh::make(std::move(axes));
   if (!mesh) return mesh.error();
   system.mesh = *std::move(mesh);
@@ -67,15 +76,16 @@ std::vector<Alternative> alternatives(const System& system) {
   std::vector<Alternative> result{{system, system.faults.broken.empty() ? "" : "detour"}};
   System open = system;
   std::string rings;
-  std::set<int> done;
+  std::set<AxisView> done;
+  const std::vector<AxisView> views = views_along(system);
   for (const Cut& cut : cuts_of(system)) {
-    const auto axis = axis_along(system, cut.dimension);
-    if (!axis || !system.mesh.wraps(system.mesh.whole(*axis)) || system.mesh.whole(*axis).size <= 2 || !done.insert(*axis).second) continue;
-    auto one = opened(open, *axis, cut.after);
+    if (views.empty()) break;
+    const AxisView& view = views[static_cast<std::size_t>(cut.dimension)];
+    if (view.size <= 2 || !system.mesh.wraps(view) || !done.insert(view).second) continue;
+    auto one = opened(open, view, cut.after);
     if (!one) continue;
     open = *std::move(one);
-    rings +=
-        fmt::format("{}line along {}, cut after {}", rings.empty() ? "" : "; ", system.mesh.axes()[static_cast<std::size_t>(*axis)].name, cut.after);
+    rings += fmt::format("{}line along {}, cut after {}", rings.empty() ? "" : "; ", system.mesh.name(view), cut.after);
   }
   if (!rings.empty()) result.push_back({std::move(open), rings});
   return result;

@@ -132,5 +132,15 @@ TEST(Faults, CablesWithoutTrafficAreASortOfTheirOwn) {
   EXPECT_EQ(unfolded["no_traffic"]["cables"], 32);
 }
 
+/// What an axis folds is as open as an axis of its own: the cable decides, not how the mesh names what it joins.
+TEST(Faults, ADimensionThatAnAxisFoldsIsOpenedBehindTheCable) {
+  const std::string on = "run --machine tpu_v4 --slice 4x4x8 --collective all-reduce --bytes 256MiB --fail 0.0.0-3.0.0";
+  const auto folded = json_of(on + " --mesh x=128"), named = json_of(on);
+  EXPECT_EQ(folded["makespan_s"], named["makespan_s"]);
+  EXPECT_EQ(folded["rings"], "line along x/32:4, cut after 3");
+  const auto two = json_of("run --machine tpu_v4 --slice 4x4x8 --mesh x=16,y=8 --axis x,y --collective all-reduce --bytes 256MiB --fail 0.0.0-3.0.0");
+  EXPECT_EQ(two["makespan_s"], named["makespan_s"]);
+}
+
 }  // namespace
 }  // namespace podsim
