@@ -101,7 +101,7 @@ TEST(BadCommand, Options) {
 }
 
 TEST(BadCommand, WordsBehindTwoDashesAreNoOptions) {
-  expect_each({{"run -- x", "expected options only, found \"x\"; --help lists the options"},
+  expect_each({{"run -- word", "expected options only, found \"word\"; --help lists the options"},
                {"run --quiet -- --quiet", "expected options only, found \"--quiet\"; --help lists the options"}});
 }
 

@@ -20,7 +20,7 @@ using testing::random_training_step, testing::system_of;
 /// PODSIM_TRAINING_STEPS=10000 tries so many.
 std::uint64_t steps_to_try() {
   const char* const asked = std::getenv("PODSIM_TRAINING_STEPS");
-  return asked == nullptr ? test::cases(300U, 10U) : std::strtoull(asked, nullptr, 10);
+  return asked == nullptr ? test::cases(200U, 8U) : std::strtoull(asked, nullptr, 10);
 }
 
 /// A machine whose memory is short beside transfers, at times; one in four takes time of the core for its transfers.
@@ -74,7 +74,7 @@ TEST(TrainingStep, IsTheSameHoweverItIsSimulated) {
     SCOPED_TRACE(fmt::format("seed {}: {}, {}, {}, {} microbatches", seed, machine.name, to_text(step.mesh), step.pipeline, step.microbatches));
     const System system = system_of(machine, step.mesh);
     TrainingSpec spec{step};
-    spec.layers.algorithm = seed % 4 == 0 ? "wang" : "collective";
+    spec.layers.algorithm = seed % 4 == 0 && machine.name == "ideal" ? "wang" : "collective";  // whose rings wrap
     const podsim::Run called = run_of(system, spec, options_of(false)), flat = run_of(system, spec, options_of(true));
     const CallSummary& calls = called.row.calls;
     played += calls.inlined == 0 ? 1U : 0U, some_inlined += calls.played > 0 && calls.inlined > 0 ? 1U : 0U, with_shares += flat.model.core_shares.empty() ? 0U : 1U;

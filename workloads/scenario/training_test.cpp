@@ -29,12 +29,6 @@ Run expect_run(const System& system, const TrainingSpec& spec, const RunOptions&
   return *std::move(run);
 }
 
-RunOptions inlined() {
-  RunOptions options;
-  options.inline_calls = true;
-  return options;
-}
-
 TEST(TrainingStep, PartsSumToTheStepAndKindsToTheMemory) {
   for (const std::uint64_t seed : {5, 6, 7, 8, 9, 10}) {
     const TrainingStep step = random_training_step(seed);
