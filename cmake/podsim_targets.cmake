@@ -130,7 +130,7 @@ function(podsim_library_headers)
   add_library(podsim_library_headers OBJECT "${PROJECT_BINARY_DIR}/generated/library_headers.cpp")
   target_link_libraries(podsim_library_headers PRIVATE podsim_warnings fmt::fmt)
   target_precompile_headers(
-    podsim_library_headers PRIVATE <algorithm> <array> <bit> <cassert> <charconv> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory>
+    podsim_library_headers PRIVATE <algorithm> <array> <bit> <charconv> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory>
     <numeric> <optional> <set> <span> <sstream> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 endfunction()
 

@@ -1,7 +1,6 @@
 #include "topologies/mesh_placement.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -228,7 +228,7 @@ Expected<PlacedMesh> place_in_order(const Grid& grid, const std::vector<std::pai
                                     int cores) {
   std::vector<bool> taken(static_cast<std::size_t>(grid.chips()), false);
   for (const ChipId chip : order) {
-    assert(chip.value >= 0 && chip.value < grid.chips() && !taken[chip.index()]);
+    PODSIM_ASSERT(chip.value >= 0 && chip.value < grid.chips() && !taken[chip.index()]);
     taken[chip.index()] = true;
   }
   const Expected<Mesh> open = wrapped_mesh(sizes, [](const Mesh&, std::size_t) { return false; });
@@ -256,7 +256,7 @@ Expected<PlacedMesh> place_on_devices(const Topology& topology, int cores, const
     return misfit(fmt::format("expected {} devices, as many as the mesh {} has, found {}", open->devices(), to_text(*open), devices.size()));
   Placement placement;
   for (const int device : devices) {
-    assert(device >= 0 && device / cores < topology.chips());
+    PODSIM_ASSERT(device >= 0 && device / cores < topology.chips());
     placement.chip_of.emplace_back(device / cores);
     if (cores > 1) placement.core_of.push_back(device % cores);
   }

@@ -1,6 +1,6 @@
 #include "workloads/block_reference.hpp"
 
-#include <cassert>
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -92,7 +92,7 @@ class BlockGraph {
       case Stage::Kind::activation: return activation(s, x);
       case Stage::Kind::residual: break;
     }
-    assert(false && "a residual has two operands");
+    PODSIM_ASSERT(false && "a residual has two operands");
     return x;
   }
 
@@ -119,7 +119,7 @@ class BlockGraph {
       case Stage::Kind::activation: return activation_gradient(s, dy, read(s));
       case Stage::Kind::residual: break;
     }
-    assert(false && "a residual hands its gradient on");
+    PODSIM_ASSERT(false && "a residual hands its gradient on");
     return dy;
   }
 

@@ -1,9 +1,10 @@
 #include "workloads/collectives.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <memory>
 #include <set>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -134,7 +135,7 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
 
 CollectiveChooser direct_between_slices(const System& system, CollectiveChooser otherwise) {
   const auto direct_one = always("direct");
-  assert(direct_one);
+  PODSIM_ASSERT(direct_one);
   const auto chips = static_cast<int>(chips_of(system.slice));
   return [otherwise = std::move(otherwise), direct_one = *direct_one, placement = system.placement, chips](
              const Schedule& schedule, const Program& program, const Collective& collective) {

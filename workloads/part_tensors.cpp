@@ -1,7 +1,6 @@
 #include "workloads/part_tensors.hpp"
 
-#include <cassert>
-
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/submesh.hpp"
 
 namespace podsim {
@@ -64,10 +63,10 @@ void join(const Buffer& buffer, std::int64_t rows, PartTensor& tensor) {
     if (tensor.extents[into] == 1)
       tensor.sharding[into] = buffer.sharding[d];
     else
-      assert(buffer.sharding[d].empty() && "a device's rows and columns are adjacent");
+      PODSIM_ASSERT(buffer.sharding[d].empty() && "a device's rows and columns are adjacent");
     tensor.extents[into] *= buffer.extents[d] * devices_along(buffer.sharding[d]);
   }
-  assert(tensor.extents[0] == rows);
+  PODSIM_ASSERT(tensor.extents[0] == rows);
 }
 
 }  // namespace
@@ -78,7 +77,7 @@ std::vector<PartTensor> tensors_of(const WorkloadPart& part, const Schedule& sch
   std::vector<PartTensor> tensors;
   for (const Buffer& buffer : schedule.programs.front().buffers) {
     if (buffer.role == Role::scratch) continue;
-    assert(buffer.unreduced.empty() && "parts add their sums up");
+    PODSIM_ASSERT(buffer.unreduced.empty() && "parts add their sums up");
     PartTensor tensor;
     tensor.tensor = buffer.tensor;
     tensor.name = name_in(part, buffer.tensor);

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
 
 namespace podsim::testing {
@@ -33,7 +33,7 @@ inline Matrix transposed(const Matrix& a) {
 }
 
 inline Matrix operator*(const Matrix& a, const Matrix& b) {
-  assert(a.columns == b.rows);
+  PODSIM_ASSERT(a.columns == b.rows);
   Matrix y(a.rows, b.columns);
   for (std::size_t r = 0; r < a.rows; ++r)
     for (std::size_t k = 0; k < a.columns; ++k)
@@ -42,7 +42,7 @@ inline Matrix operator*(const Matrix& a, const Matrix& b) {
 }
 
 inline Matrix operator+(Matrix a, const Matrix& b) {
-  assert(a.rows == b.rows && a.columns == b.columns);
+  PODSIM_ASSERT(a.rows == b.rows && a.columns == b.columns);
   for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] += b.values[i];
   return a;
 }

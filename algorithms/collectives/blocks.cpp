@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <tuple>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -38,7 +39,7 @@ Part Blocks::whole() const { return {dim_, 0, block_length_}; }
 Region Blocks::block(const Affine& index) const { return run(index, 1); }
 
 Region Blocks::run(const Affine& first, std::int64_t count) const {
-  assert(first.modulus == 0);
+  PODSIM_ASSERT(first.modulus == 0);
   Region region = region_;
   Range& range = region.dims[dim_];
   Affine index{base_, first.constant};
@@ -48,7 +49,7 @@ Region Blocks::run(const Affine& first, std::int64_t count) const {
 }
 
 Region Blocks::run(const Affine& first, std::int64_t count, const Part& part) const {
-  assert(part.dim != dim_ || part == whole());
+  PODSIM_ASSERT(part.dim != dim_ || part == whole());
   Region region = run(first, count);
   if (part.dim == dim_) return region;
   region.dims[part.dim].offset += part.begin;

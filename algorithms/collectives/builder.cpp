@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <functional>
 #include <numeric>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -146,7 +147,7 @@ void close_workspace(ProgramBuilder& builder, const Workspace& workspace, const 
 
 std::vector<Hop> rotation(const Mesh& mesh, const AxisView& axis, int k) {
   const int P = axis.size;
-  assert(0 < k && k < P);
+  PODSIM_ASSERT(0 < k && k < P);
   if (mesh.wraps(axis)) return {{2 * k <= P ? k : k - P, {}}};
   return {{k, coordinate_in(axis, 0, P - k)}, {k - P, coordinate_in(axis, P - k, P)}};
 }

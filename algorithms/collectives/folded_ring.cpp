@@ -1,12 +1,12 @@
 // A ring on an open line: even positions on the way out, odd ones on the way back.
 #include <fmt/format.h>
 
-#include <cassert>
 #include <map>
 #include <tuple>
 
 #include "algorithms/collectives/builder.hpp"
 #include "algorithms/collectives/collectives.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -33,7 +33,7 @@ std::vector<Move> moves(int P, int behind) {
     const int position = position_of(c, P), by = device_at(position + 1, P) - c, block = device_at(position - behind, P);
     const int slope = block % 2 == c % 2 ? 1 : -1, offset = block - slope * c;
     auto [entry, is_new] = found.try_emplace({c % 2, by, slope, offset}, Move{by, slope, offset, c, c});
-    assert(is_new || entry->second.last == c - 2);
+    PODSIM_ASSERT(is_new || entry->second.last == c - 2);
     entry->second.last = c;
   }
   std::vector<Move> result;

@@ -4,9 +4,8 @@
 // because the core works in program order, and what waits for the all-to-all would hold them up.
 #include <fmt/format.h>
 
-#include <cassert>
-
 #include "algorithms/fft/passes.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -182,7 +181,7 @@ Tasks add_naive_fft(ProgramBuilder& builder, const FftProblem& problem, const Re
 }
 
 Tasks add_fft(ProgramBuilder& builder, FftMethod method, const FftProblem& problem, const Region& x, const Region& y, const Tasks& after) {
-  assert(fft_result(method, problem, builder.mesh()));
+  PODSIM_ASSERT(fft_result(method, problem, builder.mesh()));
   if (method == FftMethod::naive) return add_naive_fft(builder, problem, x, y, after);
   const FftPasses passes = fft_passes(method, problem, builder.mesh());
   return PassWriter{builder, problem, passes.passes}.write(x, y, after);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 #include <set>
 
 #include "algorithms/fft/passes.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -72,7 +72,7 @@ Status check_problem(const FftProblem& problem, const Mesh& mesh) {
   std::set<int> seen;
   for (const std::vector<AxisView>& axes : problem.sharding)
     for (const AxisView& axis : axes) {
-      assert(static_cast<std::size_t>(axis.axis) < mesh.axes().size());
+      PODSIM_ASSERT(static_cast<std::size_t>(axis.axis) < mesh.axes().size());
       if (!seen.insert(axis.axis).second) return error(fmt::format("mesh axis {} divides the array twice", mesh.name(axis)));
     }
   if (problem.input != DType::c64 && problem.input != DType::f32) return error(fmt::format("an FFT of {}; expected c64 or f32", name_of(problem.input)));
@@ -156,7 +156,7 @@ std::string_view name_of(FftMethod method) {
     case FftMethod::four_step: return "four-step";
     case FftMethod::naive: return "naive";
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
@@ -63,7 +63,7 @@ Expected<Task> gather(const Mesh& mesh, Program& program, BufferId id) {
 }  // namespace
 
 std::vector<Replicated> replicated_tensors(const Schedule& schedule) {
-  assert(schedule.programs.size() == 1);
+  PODSIM_ASSERT(schedule.programs.size() == 1);
   std::vector<Replicated> result;
   const Program& program = schedule.programs.front();
   for (const Buffer& buffer : program.buffers)
@@ -73,7 +73,7 @@ std::vector<Replicated> replicated_tensors(const Schedule& schedule) {
 }
 
 Expected<Schedule> gather_inputs(Schedule schedule, std::span<const std::string> given) {
-  assert(schedule.programs.size() == 1);
+  PODSIM_ASSERT(schedule.programs.size() == 1);
   Program& program = schedule.programs.front();
   std::vector<Task> gathers;
   std::vector<BufferId> gathered;

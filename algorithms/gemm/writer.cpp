@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -38,7 +38,7 @@ Region GemmWriter::matrix(Operand operand, std::vector<AxisView> row_axes, std::
   }
   for (std::size_t b = 0; b < buffer_count(); ++b)
     if (const Buffer& other = this->buffer(BufferId{b}); other.role != Role::scratch && other.tensor == buffer.tensor) {
-      assert(other == buffer);  // an algorithm cuts a tensor the same way in all GEMMs of a layer
+      PODSIM_ASSERT(other == buffer);  // an algorithm cuts a tensor the same way in all GEMMs of a layer
       return whole(BufferId{b});
     }
   return whole(add_buffer(std::move(buffer)));

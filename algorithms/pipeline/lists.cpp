@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "algorithms/pipeline/schedules.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -71,7 +72,7 @@ List list_of(const PipelineSpec& spec, int rank) {
     case PipelineSchedule::zero_bubble: return zero_bubble_list(spec, rank);
     case PipelineSchedule::dual_pipe_v: return dual_pipe_v_list(spec, rank);
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 

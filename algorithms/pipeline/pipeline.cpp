@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/invariant.hpp"
+
 namespace podsim {
 namespace {
 
@@ -30,7 +32,7 @@ constexpr std::array<ScheduleRow, 7> rows{{
 
 const ScheduleRow& row_of(PipelineSchedule schedule) {
   const ScheduleRow& row = rows[static_cast<std::size_t>(schedule)];
-  assert(row.schedule == schedule);
+  PODSIM_ASSERT(row.schedule == schedule);
   return row;
 }
 
@@ -118,7 +120,7 @@ std::optional<PipelineTask> pipeline_task_named(std::string_view name) {
 std::string code_of(const PipelineTask& task) { return fmt::format("{}{}.{}", row_of(task.kind).code, task.stage, task.microbatch); }
 
 std::string name_of(const PipelineUnit& unit) {
-  assert(!unit.empty());
+  PODSIM_ASSERT(!unit.empty());
   if (unit.size() == 1) return name_of(unit.front());
   std::vector<std::string> names;
   for (const PipelineTask& task : unit) names.push_back(name_of(task));
@@ -150,7 +152,7 @@ Status check_pipeline(const PipelineSpec& spec) {
 bool splits_backward(PipelineSchedule schedule) { return row_of(schedule).splits_backward; }
 
 int rank_of_stage(const PipelineSpec& spec, int stage) {
-  assert(stage >= 0 && stage < spec.stages);
+  PODSIM_ASSERT(stage >= 0 && stage < spec.stages);
   const int there = stage % spec.ranks;
   return row_of(spec.schedule).stages_per_rank == StagesPerRank::two && stage >= spec.ranks ? spec.ranks - 1 - there : there;
 }

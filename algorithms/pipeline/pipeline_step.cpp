@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "algorithms/pipeline/pipeline_times.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -94,7 +95,7 @@ class LoopWriter {
     if (maker == here || received_[rank].contains(value)) return;
     std::deque<PipelineValue>& queue = on_the_way_[{maker, here}];
     for (bool found = false; !found; queue.pop_front()) {
-      assert(!queue.empty());
+      PODSIM_ASSERT(!queue.empty());
       found = queue.front() == value;
       step_.loop[rank].push_back({Kind::receive, {}, queue.front(), maker});
       received_[rank].insert(queue.front());
@@ -129,7 +130,7 @@ std::string name_of(const PipelineValue& value) {
     case Value::gradients: return fmt::format("grads_{}", value.stage);
     case Value::loss: return "loss";
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 
@@ -178,14 +179,14 @@ std::string name_of(const PipelineCommand& command) {
     case Kind::mean_loss: return "mean_loss";
     case Kind::update: return fmt::format("update_{}", command.task.stage);
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 
 std::vector<std::string_view> pipeline_scalars() { return {"step", "learning_rate", "loss"}; }
 
 int stage_of_layer(const PipelineStep& step, int layer) {
-  assert(layer >= 0 && layer < step.layers);
+  PODSIM_ASSERT(layer >= 0 && layer < step.layers);
   return layer / (step.layers / step.lists.spec.stages);
 }
 

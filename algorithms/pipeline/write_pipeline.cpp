@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <set>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/submesh.hpp"
 
 namespace podsim {
@@ -119,7 +119,7 @@ BufferId PipelineProgram::buffer(const PipelineValue& value) {
   const auto known = buffers_.find(value);
   if (known != buffers_.end()) return known->second;
   std::optional<Buffer> described = describe_(value);
-  assert(described.has_value());
+  PODSIM_ASSERT(described.has_value());
   return buffers_.emplace(value, builder.add_buffer(*std::move(described))).first->second;
 }
 

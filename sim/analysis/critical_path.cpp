@@ -1,11 +1,11 @@
 #include "sim/analysis/critical_path.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 
 #include "sim/analysis/metrics.hpp"
 #include "sim/analysis/node_activity.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -217,7 +217,7 @@ class Walk {
     const auto& [times, own] = core_of(node(p.device));
     const auto here =
         std::lower_bound(own.begin(), own.end(), p.task, [&](std::size_t at, std::size_t task) { return times[at].task.index() < task; });
-    assert(here != own.end() && times[*here].task.index() == p.task);
+    PODSIM_ASSERT(here != own.end() && times[*here].task.index() == p.task);
     if (*here == 0) return;
     if (const NodeActivity::CoreTime& before = times[*here - 1]; before.share)
       consider(shares_at(p.device, *here - 1), latest);
@@ -260,7 +260,7 @@ Picoseconds total(const TimeParts& parts) {
 }
 
 std::vector<PathStep> critical_path(const Model& model, const Timeline& timeline) {
-  assert(!timeline.interrupted && timeline.size() == model.deployment.activities());
+  PODSIM_ASSERT(!timeline.interrupted && timeline.size() == model.deployment.activities());
   return Walk{model, timeline}.run();
 }
 

@@ -1,12 +1,12 @@
 #include "sim/analysis/device_times.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <tuple>
 #include <unordered_map>
 
 #include "sim/analysis/metrics.hpp"
 #include "sim/analysis/node_activity.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -49,7 +49,7 @@ class Recorder {
     times_.core = merged(std::move(times_.core));
     times_.dma = merged(std::move(times_.dma));
     merge_flights();
-    assert(covered(times_.core) == total(times_.parts));
+    PODSIM_ASSERT(covered(times_.core) == total(times_.parts));
     return std::move(times_);
   }
 
@@ -161,7 +161,7 @@ CoreParts core_parts(const Task& task, Picoseconds time, Picoseconds launch) {
 }
 
 DeviceTimes device_times(const Model& model, const Timeline& timeline, std::uint32_t node) {
-  assert(!timeline.interrupted);
+  PODSIM_ASSERT(!timeline.interrupted);
   return Recorder{model, timeline, node}.run();
 }
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <map>
 #include <tuple>
 
 #include "sim/analysis/node_activity.hpp"
+#include "sim/base/invariant.hpp"
 #include "sim/model/shared_memory.hpp"
 
 namespace podsim {
@@ -211,7 +211,7 @@ Metrics measure(const Model& model, const Timeline& timeline) {
 MetricsReader::MetricsReader(const Model& model) : MetricsReader{model, busiest_alone(model)} {}
 
 MetricsReader::MetricsReader(const Model& model, std::uint32_t node) : model_{model}, node_{node}, cores_{model}, lives_{model} {
-  assert(model.calls == nullptr);
+  PODSIM_ASSERT(model.calls == nullptr);
 }
 
 void MetricsReader::read(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {

@@ -63,7 +63,8 @@ std::vector<NodeActivity::CoreTime> NodeActivity::core_times() const {
       const CoreShares::Piece& piece = shares->pieces[next];
       if (piece.time[local_] == Seconds{}) continue;
       sum += piece.time[local_];
-      const Picoseconds end = later(since, ceil_to_clock(sum));  // engines round the sum of the pieces that stand together
+      // Engines round the sum of the pieces that stand together; one that rounds to the nearest picosecond may also have ended before.
+      const Picoseconds end = std::min(later(since, ceil_to_clock(sum)), timeline_.makespan);
       busy.push_back({{free, end}, piece.of, true});
       free = end;
     }

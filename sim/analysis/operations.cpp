@@ -1,7 +1,6 @@
 #include "sim/analysis/operations.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <set>
 #include <tuple>

@@ -8,6 +8,8 @@ namespace podsim {
 
 namespace {
 
+constexpr Picoseconds never_written{std::numeric_limits<std::int64_t>::max()}, never_used{-1};
+
 /// Of the device's memory.
 bool is_scratch(const Buffer& buffer) { return buffer.role == Role::scratch && !buffer.on_host; }
 
@@ -44,8 +46,8 @@ BufferLives::BufferLives(const Model& model) : model_{model}, programs_(model.co
     const std::size_t nodes = model.deployment.programs[p].devices.size();
     std::uint32_t count = 0;
     for (const Buffer& buffer : model.schedule->programs[p].buffers) program.scratch.push_back(is_scratch(buffer) ? count++ : no_device);
-    program.begin.assign(count * nodes, Picoseconds{std::numeric_limits<std::int64_t>::max()});
-    program.end.assign(count * nodes, Picoseconds{-1});
+    program.begin.assign(count * nodes, never_written);
+    program.end.assign(count * nodes, never_used);
     program.calls.resize(nodes);
   }
 }
@@ -61,7 +63,7 @@ void BufferLives::read(std::uint32_t p, std::size_t t, std::span<const Picosecon
     for (const Region& region : local->reads) used(p, region, who, sent);
     for (const Region& region : local->writes) written(p, region, who, start, sent);
   } else if (std::holds_alternative<Call>(op)) {
-    call(p, t, start, sent);
+    call(p, t, start);
   } else {
     const auto* shift = std::get_if<Shift>(&op);
     used(p, shift != nullptr ? shift->source : std::get<Send>(op).source, who, sent);
@@ -119,39 +121,55 @@ void BufferLives::arrive(std::uint32_t p, std::size_t t, std::span<const Picosec
   });
 }
 
-/// Arguments are read and written as of any task.
-void BufferLives::call(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start, std::span<const Picoseconds> sent) {
+void BufferLives::call(std::uint32_t p, std::size_t t, std::span<const Picoseconds> start) {
   const Participants& who = model_.deployment.who(p, t);
   const PlayedCall& played = *model_.call(p, t);
   const std::vector<BufferId>& arguments = std::get<Call>(model_.task(p, t).op).arguments;
   for (std::size_t argument = 0; argument < arguments.size(); ++argument) {
     const Region whole{arguments[argument], {}};
-    used(p, whole, who, sent);
-    if (played.writes[argument]) written(p, whole, who, start, sent);
+    Picoseconds *const first = times_of(&OfProgram::begin, p, whole), *const last = times_of(&OfProgram::end, p, whole);
+    if (first == nullptr) continue;
+    const auto& [written, used] = played.arguments[argument];
+    if (written) each_doer(who, [&](std::size_t l) { first[l] = std::min(first[l], start[l] + *written); });
+    if (used) each_doer(who, [&](std::size_t l) { last[l] = std::max(last[l], start[l] + *used); });
   }
-  if (played.scratch > Bytes{}) each_doer(who, [&](std::size_t l) { programs_[p].calls[l].push_back({t, played.scratch, start[l], sent[l]}); });
+  if (!played.scratch.empty()) each_doer(who, [&](std::size_t l) { programs_[p].calls[l].push_back({t, start[l]}); });
 }
 
 /// Sorted; at one time those that end come first.
-std::vector<BufferLives::Change> BufferLives::changes(std::uint32_t p, std::size_t local) const {
+std::vector<BufferLives::Change> BufferLives::changes(std::uint32_t p, std::size_t local, std::size_t first_buffer) const {
   const std::vector<Buffer>& buffers = model_.schedule->programs[p].buffers;
   const OfProgram& program = programs_[p];
   std::vector<Change> all;
-  const auto lives = [&](std::size_t of, Bytes size, Picoseconds begin, Picoseconds end) {
-    all.push_back({begin, size, of});
-    all.push_back({end, Bytes{} - size, of});
-  };
-  for (std::size_t b = 0; b < buffers.size(); ++b) {
+  for (std::size_t b = first_buffer; b < buffers.size(); ++b) {
     if (program.scratch[b] == no_device) continue;
-    if (const std::size_t at = program.scratch[b] * program.calls.size() + local; program.begin[at] <= program.end[at])
-      lives(b, size_of(buffers[b]), program.begin[at], program.end[at]);
+    const std::size_t at = program.scratch[b] * program.calls.size() + local;
+    if (program.begin[at] > program.end[at]) continue;
+    all.push_back({program.begin[at], size_of(buffers[b]), b});
+    all.push_back({program.end[at], Bytes{} - size_of(buffers[b]), b});
   }
   for (std::size_t c = 0; c < program.calls[local].size(); ++c) {
     const CallScratch& call = program.calls[local][c];
-    lives(buffers.size() + c, call.size, call.begin, call.end);
+    for (const PlayedCall::ScratchChange& change : model_.call(p, call.task)->scratch) all.push_back({call.begin + change.at, change.by, buffers.size() + c});
   }
   std::ranges::sort(all, {}, [](const Change& change) { return std::tuple{change.at, change.by, change.of}; });
   return all;
+}
+
+void BufferLives::describe(PlayedCall& call, std::uint32_t node, std::size_t parameters) const {
+  const auto& [p, local] = model_.deployment.places[node];
+  const OfProgram& program = programs_[p];
+  for (std::size_t b = 0; b < parameters; ++b) {
+    PlayedCall::ArgumentUse& use = call.arguments.emplace_back();
+    if (program.scratch[b] == no_device) continue;  // on the host
+    const std::size_t at = program.scratch[b] * program.calls.size() + local;
+    if (program.begin[at] != never_written) use.written = program.begin[at];
+    if (program.end[at] != never_used) use.used = program.end[at];
+  }
+  for (const Change& change : changes(p, local, parameters)) {
+    if (call.scratch.empty() || call.scratch.back().at != change.at) call.scratch.push_back({change.at, {}});
+    call.scratch.back().by += change.by;
+  }
 }
 
 Bytes BufferLives::peak(std::uint32_t p, std::size_t local) const {
@@ -177,18 +195,17 @@ std::vector<LiveBuffer> BufferLives::live_at_peak(DeviceId device) const {
   std::size_t until = 0;  // changes before the peak
   for (std::size_t c = 0; c < all.size(); ++c)
     if (now += all[c].by; now > peak) peak = now, until = c + 1;
-  std::vector<int> live(program.buffers.size() + calls.size(), 0);
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) live[b] = program.buffers[b].role != Role::scratch && !program.buffers[b].on_host ? 1 : 0;
-  for (std::size_t c = 0; c < until; ++c) live[all[c].of] += all[c].by > Bytes{} ? 1 : -1;
+  std::vector<Bytes> live(program.buffers.size() + calls.size());
+  for (std::size_t b = 0; b < program.buffers.size(); ++b)
+    if (program.buffers[b].role != Role::scratch) live[b] = size_on_device(program.buffers[b]);
+  for (std::size_t c = 0; c < until; ++c) live[all[c].of] += all[c].by;
   std::vector<LiveBuffer> result;
   for (std::size_t i = 0; i < live.size(); ++i) {
-    if (live[i] <= 0) continue;
-    if (i < program.buffers.size()) {
-      result.push_back({program.buffers[i].name, size_of(program.buffers[i]), BufferId{i}});
-      continue;
-    }
-    const CallScratch& call = calls[i - program.buffers.size()];
-    result.push_back({program.tasks[call.task].label, call.size, {}});
+    if (live[i] <= Bytes{}) continue;
+    if (i < program.buffers.size())
+      result.push_back({program.buffers[i].name, live[i], BufferId{i}});
+    else
+      result.push_back({program.tasks[calls[i - program.buffers.size()].task].label, live[i], {}});
   }
   return result;
 }

@@ -31,7 +31,7 @@ struct MemoryChange {
 };
 
 /// When the buffers of each node are live: a scratch buffer from its earliest write to its last use, inputs and outputs always. Buffers on the host are not the
-/// device's. Scratch buffers of a Call count for all of its time, with the most that it needs at once.
+/// device's. The buffers of a played Call are live as they are when its tasks run.
 ///   cost    O(task instances) to read; 16 bytes per scratch buffer and node
 class BufferLives final : public TimesReader {
  public:
@@ -50,12 +50,13 @@ class BufferLives final : public TimesReader {
   /// What a device holds at time 0, inputs and outputs, as changes; then all changes in order of time, at one time those that end first. Their largest sum
   /// is the peak.
   [[nodiscard]] std::vector<MemoryChange> history(DeviceId device) const;
+  /// Of a model of one function: what a Call of it does with its arguments and takes beside them, on this node.
+  void describe(PlayedCall& call, std::uint32_t node, std::size_t parameters) const;
 
  private:
   struct CallScratch {
     std::size_t task = 0;
-    Bytes size;
-    Picoseconds begin, end;
+    Picoseconds begin;
   };
   struct OfProgram {
     std::vector<std::uint32_t> scratch;           // position of a buffer among the scratch buffers of the device; no_device: it is none
@@ -72,8 +73,8 @@ class BufferLives final : public TimesReader {
   void used(std::uint32_t program, const Region& region, const Participants& who, std::span<const Picoseconds> end);
   void written(std::uint32_t program, const Region& region, const Participants& who, std::span<const Picoseconds> begin, std::span<const Picoseconds> end);
   void arrive(std::uint32_t program, std::size_t task, std::span<const Picoseconds> start, std::span<const Picoseconds> sent);
-  void call(std::uint32_t program, std::size_t task, std::span<const Picoseconds> start, std::span<const Picoseconds> sent);
-  [[nodiscard]] std::vector<Change> changes(std::uint32_t program, std::size_t local) const;
+  void call(std::uint32_t program, std::size_t task, std::span<const Picoseconds> start);
+  [[nodiscard]] std::vector<Change> changes(std::uint32_t program, std::size_t local, std::size_t first_buffer = 0) const;
   [[nodiscard]] Bytes peak(std::uint32_t program, std::size_t local) const;
 
   const Model& model_;

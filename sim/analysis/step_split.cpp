@@ -1,7 +1,6 @@
 #include "sim/analysis/step_split.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <set>
 #include <tuple>
@@ -10,6 +9,7 @@
 #include "sim/analysis/metrics.hpp"
 #include "sim/analysis/node_activity.hpp"
 #include "sim/analysis/peak_memory.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -100,7 +100,7 @@ StepSplit split_of_node(const Model& model, const Timeline& timeline, std::uint3
     split.bubble = until - CoveredBefore{occupied}(until);
   }
   split.waiting = idle - split.bubble;
-  assert(split.waiting >= Picoseconds{} && total(split) == timeline.makespan);
+  PODSIM_ASSERT(split.waiting >= Picoseconds{} && total(split) == timeline.makespan);
   return split;
 }
 

@@ -1,13 +1,13 @@
 // The subset of std::expected that podsim uses; GCC 12 has the real one only in C++23.
 #pragma once
 
-#include <cassert>
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <variant>  // std::monostate
 
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -44,12 +44,12 @@ class [[nodiscard]] Expected {
   [[nodiscard]] bool has_value() const { return has_value_; }
   explicit operator bool() const { return has_value_; }
 
-  T& operator*() & { return assert(has_value()), value_; }
-  const T& operator*() const& { return assert(has_value()), value_; }
-  T&& operator*() && { return assert(has_value()), std::move(value_); }
-  T* operator->() { return assert(has_value()), std::addressof(value_); }
-  const T* operator->() const { return assert(has_value()), std::addressof(value_); }
-  [[nodiscard]] const Diagnostic& error() const { return assert(!has_value()), error_; }
+  T& operator*() & { return PODSIM_ASSERT(has_value()), value_; }
+  const T& operator*() const& { return PODSIM_ASSERT(has_value()), value_; }
+  T&& operator*() && { return PODSIM_ASSERT(has_value()), std::move(value_); }
+  T* operator->() { return PODSIM_ASSERT(has_value()), std::addressof(value_); }
+  const T* operator->() const { return PODSIM_ASSERT(has_value()), std::addressof(value_); }
+  [[nodiscard]] const Diagnostic& error() const { return PODSIM_ASSERT(!has_value()), error_; }
 
  private:
   union {

@@ -1,7 +1,6 @@
 #include "sim/base/units.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +10,8 @@
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -163,7 +164,7 @@ struct Decimal {
 Decimal decimal_of(double value) {
   char buffer[64];
   const auto [end, status] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
-  assert(status == std::errc{});
+  PODSIM_ASSERT(status == std::errc{});
   std::string text(buffer, end);
   const std::size_t at = text.find('e');
   Decimal result{text.substr(0, at), std::atoi(text.c_str() + at + 1)};
@@ -289,11 +290,11 @@ std::string to_text(BytesPerSecond rate) { return people_text(rate.count(), data
 std::string to_text(FlopsPerSecond rate) { return people_text(rate.count(), work_rate_units); }
 
 std::string to_exact_text(Seconds time) {
-  assert(time.count() >= 0 && std::isfinite(time.count()));
+  PODSIM_ASSERT(time.count() >= 0 && std::isfinite(time.count()));
   return exact_text(time.count(), time_units);
 }
 std::string to_exact_text(Bytes data) {
-  assert(data.count() >= 0);
+  PODSIM_ASSERT(data.count() >= 0);
   return exact_text(data.count(), data_units);
 }
 std::string to_exact_text(BytesPerSecond rate) { return is_unlimited(rate) ? "unlimited" : exact_text(rate.count(), data_rate_units); }

@@ -4,7 +4,6 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <zlib.h>
 
-#include <cassert>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "sim/base/input_file.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -145,7 +145,7 @@ Expected<std::string_view> ByteSource::next() {
 }
 
 std::unique_ptr<ByteSource> source_of(std::string_view bytes, const std::string& file) {
-  assert(bytes.size() <= std::numeric_limits<int>::max());
+  PODSIM_ASSERT(bytes.size() <= std::numeric_limits<int>::max());
   return std::make_unique<StackedSource>(file, nullptr,
                                          std::make_unique<io::ArrayInputStream>(bytes.data(), static_cast<int>(bytes.size()), block_size));
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/machine.pb.h"
 #include "sim/config/message_file.hpp"
@@ -42,9 +42,9 @@ struct ValueField {
 
 ValueField value_field(const MachineField& field) {
   const pb::FieldDescriptor* group = proto::Machine::descriptor()->FindFieldByName(std::string(field.group));
-  assert(group != nullptr);
+  PODSIM_ASSERT(group != nullptr);
   const pb::FieldDescriptor* value = group->message_type()->FindFieldByName(std::string(field.name));
-  assert(value != nullptr && value->message_type() == Value::descriptor() && value->is_repeated() == (field.index != FieldIndex::none));
+  PODSIM_ASSERT(value != nullptr && value->message_type() == Value::descriptor() && value->is_repeated() == (field.index != FieldIndex::none));
   return {group, value};
 }
 

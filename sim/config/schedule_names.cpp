@@ -1,10 +1,10 @@
 #include "sim/config/schedule_names.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <optional>
 #include <string>
 
+#include "sim/base/invariant.hpp"
 #include "sim/config/schedule.pb.h"
 
 namespace podsim {
@@ -22,7 +22,7 @@ template <class Saved, class Value>
 int number_named(bool (*parse)(google::protobuf::ConstStringParam, Saved*), Value name) {
   Saved saved{};
   [[maybe_unused]] const bool known = parse(identifier(name), &saved);
-  assert(known);
+  PODSIM_ASSERT(known);
   return saved;
 }
 
@@ -52,28 +52,28 @@ int saved_number(ReferenceKind kind) { return number_named(proto::Reference::Kin
 
 DType dtype_numbered(int number) {
   const std::optional<DType> named = dtype_named(proto::DType::Name_Name(number));
-  assert(named);
+  PODSIM_ASSERT(named);
   return *named;
 }
 
 LocalKind local_kind_numbered(int number) {
   const auto has_it = [&](const LocalTraits& traits) { return saved_number(traits.kind) == number; };
   const auto found = std::find_if(local_table.begin(), local_table.end(), has_it);
-  assert(found != local_table.end());
+  PODSIM_ASSERT(found != local_table.end());
   return found->kind;
 }
 
 ReferenceKind reference_kind_numbered(int number) {
   const auto has_it = [&](const ReferenceTraits& traits) { return saved_number(traits.kind) == number; };
   const auto found = std::find_if(reference_table.begin(), reference_table.end(), has_it);
-  assert(found != reference_table.end());
+  PODSIM_ASSERT(found != reference_table.end());
   return found->kind;
 }
 
 CollectiveKind collective_kind_numbered(int number) {
   int kind = 0;
   while (kind < collective_kind_count && saved_number(static_cast<CollectiveKind>(kind)) != number) ++kind;
-  assert(kind < collective_kind_count);
+  PODSIM_ASSERT(kind < collective_kind_count);
   return static_cast<CollectiveKind>(kind);
 }
 

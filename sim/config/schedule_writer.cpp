@@ -1,7 +1,7 @@
-#include <cassert>
 #include <string>
 #include <unordered_map>
 
+#include "sim/base/invariant.hpp"
 #include "sim/config/message_file.hpp"
 #include "sim/config/schedule.pb.h"
 #include "sim/config/schedule_config.hpp"
@@ -45,7 +45,7 @@ class ScheduleWriter {
     if (const Products* products = std::get_if<Products>(&schedule_.computes)) {
       for (const Product& product : *products) write(product, *message.add_product());
     } else if (const Collective* collective = std::get_if<Collective>(&schedule_.computes)) {
-      assert(!schedule_.programs.empty());
+      PODSIM_ASSERT(!schedule_.programs.empty());
       enter(schedule_.programs[0]);
       write(*collective, *message.mutable_collective());
     } else if (const ReferenceProgram* reference = std::get_if<ReferenceProgram>(&schedule_.computes)) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <tuple>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/text.hpp"
 
 namespace podsim {
@@ -19,7 +19,7 @@ ActivityTimes Timeline::at(std::size_t activity) const {
 
 std::size_t Timeline::position_among_some(std::size_t activity) const {
   const auto found = std::lower_bound(activities_.begin(), activities_.end(), activity);
-  assert(found != activities_.end() && *found == activity);
+  PODSIM_ASSERT(found != activities_.end() && *found == activity);
   return static_cast<std::size_t>(found - activities_.begin());
 }
 
@@ -45,7 +45,7 @@ Expected<Timeline> make_timeline(const std::vector<ActivityTimes>& times, Picose
 }
 
 std::vector<Span> spans_of(const ActivityGraph& graph, const Timeline& timeline) {
-  assert(timeline.size() == graph.activities.size());
+  PODSIM_ASSERT(timeline.size() == graph.activities.size());
   std::vector<Span> spans;
   spans.reserve(2 * timeline.size());
   for (std::size_t a = 0; a < timeline.size(); ++a) {

@@ -1,12 +1,13 @@
 #include "sim/engine/times_reader.hpp"
 
-#include <cassert>
 #include <vector>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
 void read_times(const Model& model, const Timeline& timeline, TimesReader& reader) {
-  assert(!timeline.interrupted && timeline.size() == model.deployment.activities());
+  PODSIM_ASSERT(!timeline.interrupted && timeline.size() == model.deployment.activities());
   std::vector<Picoseconds> start, sent;  // per device of the program, where not all of them run the task
   for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
     const auto& program = model.deployment.programs[p];

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
@@ -59,7 +59,7 @@ Expected<double> parse(const MachineField& field, std::string_view text, const S
       return static_cast<double>(*whole);
     }
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return Diagnostic{};
 }
 
@@ -93,7 +93,7 @@ std::string text_of(FieldUnit unit, double value) {
     case FieldUnit::efficiency:
     case FieldUnit::matmul_efficiency: return fmt::format("{}", value);
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 
@@ -167,7 +167,7 @@ std::string rounded_text_of(FieldUnit unit, double value) {
     case FieldUnit::efficiency:
     case FieldUnit::matmul_efficiency: return fmt::format("{:.4g}", value);
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 

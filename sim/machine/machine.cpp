@@ -1,9 +1,10 @@
 #include "sim/machine/machine.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -41,7 +42,7 @@ std::string_view name_of(Interconnect interconnect) {
     case Interconnect::grid: return "grid";
     case Interconnect::rail: return "rail";
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 
@@ -52,7 +53,7 @@ std::string_view name_of(TrustLevel level) {
     case TrustLevel::measured: return "measured";
     case TrustLevel::hypothetical: return "hypothetical";
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 
@@ -79,7 +80,7 @@ double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, st
 }
 
 FlopsPerSecond peak_of(const Machine& machine, DType operands, int float32_passes) {
-  assert(is_product_dtype(operands));
+  PODSIM_ASSERT(is_product_dtype(operands));
   const auto& peak = machine.chip.peak;
   const FlopsPerSecond own = peak[static_cast<std::size_t>(operands)], bf16 = peak[static_cast<std::size_t>(DType::bf16)], tf32 = peak[tf32_peak];
   const bool is_stated = own != FlopsPerSecond{};
@@ -167,7 +168,7 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
   switch (traits_of(local.kind).cost) {
     case LocalCost::free: return {};
     case LocalCost::launch: {
-      assert(task.origin);
+      PODSIM_ASSERT(task.origin);
       const Seconds launch = machine.software.launch[static_cast<std::size_t>(cost_kind_of(task.origin->kind))] +
                              (task.origin->in_switch ? machine.software.in_switch_launch : Seconds{}) +
                              task.origin->own_block / machine.chip.own_block_bandwidth;

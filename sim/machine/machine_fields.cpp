@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 #include "sim/machine/field_text.hpp"
 #include "sim/topology/grid.hpp"
@@ -273,7 +273,7 @@ std::vector<std::string> index_names(FieldIndex index) {
     case FieldIndex::cost_kind: return names(cost_kind_count, [](int i) { return name_of(static_cast<CostKind>(i)); });
     case FieldIndex::collective_kind: return names(collective_kind_count, [](int i) { return name_of(static_cast<CollectiveKind>(i)); });
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 

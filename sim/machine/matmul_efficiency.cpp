@@ -1,10 +1,11 @@
 #include "sim/machine/matmul_efficiency.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <functional>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -21,7 +22,7 @@ std::vector<double> solution_of(std::vector<std::vector<double>> rows) {
   for (std::size_t column = 0; column < size; ++column) {
     const auto larger = [&](const auto& a, const auto& b) { return std::abs(a[column]) < std::abs(b[column]); };
     std::swap(rows[column], *std::max_element(rows.begin() + static_cast<std::ptrdiff_t>(column), rows.end(), larger));
-    assert(rows[column][column] != 0);
+    PODSIM_ASSERT(rows[column][column] != 0);
     for (std::size_t row = column + 1; row < size; ++row) {
       const double factor = rows[row][column] / rows[column][column];
       for (std::size_t i = column; i <= size; ++i) rows[row][i] -= factor * rows[column][i];
@@ -51,7 +52,7 @@ MatmulTable matmul_table_of(std::vector<MatmulPoint> points) {
 }
 
 double efficiency_at(const MatmulTable& table, std::int64_t m, std::int64_t n, std::int64_t k) {
-  assert(!table.points.empty() && table.weights.size() == table.points.size() + 1);
+  PODSIM_ASSERT(!table.points.empty() && table.weights.size() == table.points.size() + 1);
   double logarithm = table.weights.back(), least = table.points.front().efficiency, largest = least;
   for (std::size_t i = 0; i < table.points.size(); ++i) {
     const MatmulPoint& point = table.points[i];
@@ -67,12 +68,12 @@ MatmulSurface matmul_surface_of(MatmulSurface surface) {
   std::size_t values = 1;
   for (std::size_t axis = 0; axis < surface.extents.size(); ++axis) {
     const std::vector<std::int64_t>& extents = surface.extents.at(axis);
-    assert(!extents.empty() && extents.front() > 0 && std::adjacent_find(extents.begin(), extents.end(), std::greater_equal<>{}) == extents.end());
+    PODSIM_ASSERT(!extents.empty() && extents.front() > 0 && std::adjacent_find(extents.begin(), extents.end(), std::greater_equal<>{}) == extents.end());
     surface.logarithms.at(axis).resize(extents.size());
     std::transform(extents.begin(), extents.end(), surface.logarithms.at(axis).begin(), logarithm);
     values *= extents.size();
   }
-  assert(surface.efficiency.size() == values);
+  PODSIM_ASSERT(surface.efficiency.size() == values);
   surface.logarithms_of_efficiency.resize(values);
   std::transform(surface.efficiency.begin(), surface.efficiency.end(), surface.logarithms_of_efficiency.begin(), logarithm);
   return surface;
@@ -98,7 +99,7 @@ GridCorners corners_of(const std::array<std::vector<double>, 3>& logarithms, std
 }
 
 double efficiency_at(const MatmulSurface& surface, std::int64_t m, std::int64_t n, std::int64_t k) {
-  assert(!surface.empty());
+  PODSIM_ASSERT(!surface.empty());
   const GridCorners corners = corners_of(surface.logarithms, m, n, k);
   double logarithm = 0;
   for (std::size_t corner = 0; corner < 8; ++corner) logarithm += corners.weight[corner] * surface.logarithms_of_efficiency[corners.position[corner]];

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <charconv>
 #include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -325,7 +326,7 @@ bool agrees(const Sharding& sharding, const TileIndex& tiles, const HloSharding&
 }  // namespace
 
 Expected<HloSharding> parse_hlo_sharding(std::string_view text, std::size_t& at, const SourceLocation& where) {
-  assert(at <= text.size());
+  PODSIM_ASSERT(at <= text.size());
   return HloShardingText{text, at, where}.read();
 }
 
@@ -358,7 +359,7 @@ std::string to_text(const HloSharding& sharding) {
 }
 
 std::vector<std::int64_t> tile_devices(const HloSharding& sharding) {
-  assert(sharding.kind == Kind::tiled);
+  PODSIM_ASSERT(sharding.kind == Kind::tiled);
   if (sharding.iota_shape.empty()) return sharding.list;
   const Extents& shape = sharding.iota_shape;
   std::vector<int> order = sharding.iota_transpose;
@@ -381,7 +382,7 @@ std::vector<std::int64_t> tile_devices(const HloSharding& sharding) {
 }
 
 HloSharding to_hlo(const Sharding& sharding, const Mesh& mesh, std::size_t rank) {
-  assert(sharding.canonical().dims.size() <= rank);
+  PODSIM_ASSERT(sharding.canonical().dims.size() <= rank);
   HloSharding hlo;
   std::vector<bool> used(mesh.axes().size());
   for (std::size_t d = 0; d < rank; ++d) {

@@ -1,9 +1,10 @@
 #include "sim/mesh/mesh.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 #include <fmt/format.h>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -54,13 +55,13 @@ Expected<AxisView> Mesh::axis(std::string_view name) const {
 AxisView Mesh::whole(int axis) const { return {axis, 1, axes_.at(static_cast<std::size_t>(axis)).size}; }
 
 AxisView Mesh::factor(int axis, const std::vector<int>& factors, int position) const {
-  assert(position >= 0 && static_cast<std::size_t>(position) < factors.size());
+  PODSIM_ASSERT(position >= 0 && static_cast<std::size_t>(position) < factors.size());
   std::int64_t product = 1, stride = 1;
   for (std::size_t i = factors.size(); i-- > 0;) {
     if (static_cast<int>(i) == position) stride = product;
     product *= factors[i];
   }
-  assert(product == axes_.at(static_cast<std::size_t>(axis)).size && "the factors of an axis multiply to its size");
+  PODSIM_ASSERT(product == axes_.at(static_cast<std::size_t>(axis)).size && "the factors of an axis multiply to its size");
   return {axis, static_cast<int>(stride), factors[static_cast<std::size_t>(position)]};
 }
 
@@ -90,7 +91,7 @@ std::string Mesh::name(const AxisView& view) const {
 }
 
 Coordinates Mesh::coordinates(DeviceId device) const {
-  assert(0 <= device.value && device.value < devices_);
+  PODSIM_ASSERT(0 <= device.value && device.value < devices_);
   Coordinates result(axes_.size());
   for (std::size_t i = 0; i < axes_.size(); ++i) result[i] = device.value / strides_[i] % axes_[i].size;
   return result;
@@ -102,10 +103,10 @@ int Mesh::coordinate(DeviceId device, const AxisView& view) const {
 }
 
 DeviceId Mesh::device(const Coordinates& coordinates) const {
-  assert(coordinates.size() == axes_.size() && "one coordinate per mesh axis");
+  PODSIM_ASSERT(coordinates.size() == axes_.size() && "one coordinate per mesh axis");
   int index = 0;
   for (std::size_t i = 0; i < axes_.size(); ++i) {
-    assert(0 <= coordinates[i] && coordinates[i] < axes_[i].size);
+    PODSIM_ASSERT(0 <= coordinates[i] && coordinates[i] < axes_[i].size);
     index += coordinates[i] * strides_[i];
   }
   return DeviceId{index};

@@ -1,11 +1,11 @@
 #include "sim/mesh/sharding.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/text.hpp"
 
 namespace podsim {
@@ -176,7 +176,7 @@ std::int64_t devices_along(const Mesh& mesh, const std::vector<int>& axes) {
 
 Expected<Extents> shard_extents(const Extents& extents, const Sharding& sharding, const Mesh& mesh, std::string_view array,
                                 const SourceLocation& where) {
-  assert(sharding.canonical().dims.size() <= extents.size() && "at most one entry per dimension");
+  PODSIM_ASSERT(sharding.canonical().dims.size() <= extents.size() && "at most one entry per dimension");
   Extents result = extents;
   for (std::size_t d = 0; d < extents.size(); ++d) {
     const std::int64_t blocks = devices_along(mesh, sharding.axes_of(d));

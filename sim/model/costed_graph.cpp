@@ -1,12 +1,13 @@
 #include "sim/model/costed_graph.hpp"
 
 #include <algorithm>
-#include <cassert>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
 CostedGraph write_out(const Model& model) {
-  assert(!model.folded());
+  PODSIM_ASSERT(!model.folded());
   CostedGraph result;
   result.graph = unroll(*model.schedule, model.deployment);
   const auto& activities = result.graph.activities;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/rng.hpp"
 #include "sim/model/fold.hpp"
 #include "sim/schedule/presence.hpp"
@@ -161,7 +161,7 @@ FoldedSize least_guarded_size(const Schedule& lowered, bool folds) {
 }
 
 std::optional<FoldedSize> least_folded_size(const Deployment& deployment, const std::vector<double>& speed, double enough, Cancellation stop) {
-  assert(speed.empty() || speed.size() == deployment.places.size());
+  PODSIM_ASSERT(speed.empty() || speed.size() == deployment.places.size());
   Estimate estimate{deployment, speed};
   while (estimate.count() && estimate.size().classes < deployment.places.size() && static_cast<double>(estimate.size().instances) <= enough) {
     if (stop.requested()) return std::nullopt;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 #include "sim/model/core_share.hpp"
 #include "sim/model/routes.hpp"
@@ -54,7 +54,7 @@ class ModelBuilder {
       for (std::size_t t = 0; t < schedule_.programs[p].tasks.size(); ++t) {
         if (stop_.requested()) return cancelled_work();
         if (std::holds_alternative<Call>(model_.task(p, t).op)) {
-          assert(model_.calls != nullptr && placement_.speed.empty());
+          PODSIM_ASSERT(model_.calls != nullptr && placement_.speed.empty());
           TaskCost cost;
           cost.on_core = true;
           cost.work = to_seconds(model_.call(p, t)->length);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/schedule/schedule.hpp"
@@ -52,10 +53,19 @@ struct PlayedCall {
   DeviceTimes times;                                   // of each device, from the start of the call
   std::array<double, product_dtype_count> products{};  // m n k of all devices, by dtype
   std::int64_t tasks = 0;                              // instances on all devices
-  Bytes scratch;                                       // the most that a device needs besides the arguments
+  /// When a device first writes an argument and last uses it, from the start of the call; nothing where it does not.
+  struct ArgumentUse {
+    std::optional<Picoseconds> written, used;
+  };
+  std::vector<ArgumentUse> arguments;
+  /// What a device takes for the function's own buffers beside them, and gives back (negative), from the start of the call. Times increase.
+  struct ScratchChange {
+    Picoseconds at;
+    Bytes by;
+  };
+  std::vector<ScratchChange> scratch;
   Bytes sent, received;                                // by each device
   double memory_bytes = 0;                             // that each device moves through its memory
-  std::vector<bool> writes;                            // by parameter
   struct Axis {                                        // traffic along a mesh axis, as AxisMetrics
     int axis = 0;
     double link_bytes = 0;

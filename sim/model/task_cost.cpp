@@ -1,7 +1,8 @@
 #include "sim/model/task_cost.hpp"
 
 #include <algorithm>
-#include <cassert>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -58,11 +59,11 @@ TaskCost cost_of(const Machine& machine, const Program& program, const Task& tas
                           return cost;
                         },
                         [](const Collective&) -> TaskCost {
-                          assert(!"lowered before timing");
+                          PODSIM_ASSERT(!"lowered before timing");
                           return {};
                         },
                         [](const Call&) -> TaskCost {
-                          assert(!"the model knows its length");
+                          PODSIM_ASSERT(!"the model knows its length");
                           return {};
                         },
                     },

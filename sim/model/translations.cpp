@@ -1,10 +1,11 @@
 #include "sim/model/translations.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <set>
 #include <tuple>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -12,7 +13,7 @@ Translations::Translations(const Grid& grid, std::vector<int> steps) : grid_{gri
   int stride = 1;
   for (std::size_t d = steps_.size(); d-- > 0;) {
     const int extent = grid.dimensions()[d].extent;
-    assert(extent % steps_[d] == 0);
+    PODSIM_ASSERT(extent % steps_[d] == 0);
     strides_[d] = stride;
     stride *= extent;
     size_ *= static_cast<std::uint32_t>(extent / steps_[d]);

@@ -1,7 +1,5 @@
 #include "sim/schedule/calls.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +11,7 @@ namespace {
 
 bool on_core(const Op& op) {
   const auto* local = std::get_if<Local>(&op);
-  return std::holds_alternative<Matmul>(op) || (local != nullptr && local->unit == Unit::core);
+  return std::holds_alternative<Matmul>(op) || std::holds_alternative<Call>(op) || (local != nullptr && local->unit == Unit::core);
 }
 
 Local join_task() { return {LocalKind::join, {}, {}, 1, Unit::dma}; }
@@ -28,16 +26,18 @@ int collectives_in(const std::vector<Task>& tasks) {
 
 class Inlining {
  public:
-  Inlining(const Schedule& schedule, const Program& program)
-      : schedule_{schedule}, program_{program}, collectives_{collectives_in(program.tasks)}, inlined_{schedule.mesh, program.devices} {
+  /// `chosen`: of the program's tasks.
+  Inlining(const Schedule& schedule, const Program& program, const std::vector<bool>& chosen)
+      : schedule_{schedule}, program_{program}, chosen_{chosen}, collectives_{collectives_in(program.tasks)}, inlined_{schedule.mesh, program.devices} {
     for (const Buffer& buffer : program.buffers) inlined_.add_buffer(buffer);
     now_.reserve(program.tasks.size());
   }
 
   Program run() {
-    for (const Task& task : program_.tasks) {
-      if (const auto* call = std::get_if<Call>(&task.op)) {
-        expand(task, *call);
+    for (std::size_t t = 0; t < program_.tasks.size(); ++t) {
+      const Task& task = program_.tasks[t];
+      if (chosen_[t]) {
+        expand(task, std::get<Call>(task.op));
         continue;
       }
       Task kept = task;
@@ -98,12 +98,22 @@ class Inlining {
 
   const Schedule& schedule_;
   const Program& program_;
+  const std::vector<bool>& chosen_;
   int collectives_;
   ProgramBuilder inlined_;
   std::vector<TaskId> now_;          // of each task: the task that stands for it; of a Call its end
   Edges core_;                       // the core tasks of which one is the last to end before the next
-  std::optional<Edge> behind_call_;  // the end of the latest Call, until an unguarded core task waits for it
+  std::optional<Edge> behind_call_;  // the end of the latest inlined Call, until an unguarded core task waits for it
 };
+
+ChosenCalls all_calls(const Schedule& schedule) {
+  ChosenCalls all;
+  for (const Program& program : schedule.programs) {
+    std::vector<bool>& of_program = all.emplace_back();
+    for (const Task& task : program.tasks) of_program.push_back(std::holds_alternative<Call>(task.op));
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -121,18 +131,30 @@ std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t funct
 }
 
 Schedule inline_calls(const Schedule& schedule) {
-  Schedule inlined{schedule.name, schedule.mesh, {}, schedule.computes, {}, schedule.source};
-  for (const Program& program : schedule.programs) inlined.programs.push_back(Inlining{schedule, program}.run());
+  Schedule inlined = inline_calls(schedule, all_calls(schedule));
+  inlined.functions.clear();
   return inlined;
 }
 
-double tasks_written_out(const Schedule& schedule) {
+Schedule inline_calls(const Schedule& schedule, const ChosenCalls& chosen) {
+  Schedule inlined{schedule.name, schedule.mesh, {}, schedule.computes, schedule.functions, schedule.source};
+  for (std::size_t p = 0; p < schedule.programs.size(); ++p) inlined.programs.push_back(Inlining{schedule, schedule.programs[p], chosen[p]}.run());
+  return inlined;
+}
+
+double tasks_written_out(const Schedule& schedule) { return tasks_written_out(schedule, all_calls(schedule)); }
+
+double tasks_written_out(const Schedule& schedule, const ChosenCalls& chosen) {
   constexpr double joins = 2;
   double tasks = 0;
-  for (const Program& program : schedule.programs)
-    for (const Task& task : program.tasks) {
-      const auto* call = std::get_if<Call>(&task.op);
-      tasks += call == nullptr ? 1 : joins + static_cast<double>(schedule.functions[static_cast<std::size_t>(call->function)].body.tasks.size());
+  for (std::size_t p = 0; p < schedule.programs.size(); ++p)
+    for (std::size_t t = 0; t < schedule.programs[p].tasks.size(); ++t) {
+      if (!chosen[p][t]) {
+        ++tasks;
+        continue;
+      }
+      const auto& call = std::get<Call>(schedule.programs[p].tasks[t].op);
+      tasks += joins + static_cast<double>(schedule.functions[static_cast<std::size_t>(call.function)].body.tasks.size());
     }
   return tasks;
 }
@@ -156,12 +178,6 @@ Schedule schedule_of_call(const Schedule& schedule, std::size_t program, std::si
   const Function& called = schedule.functions[function];
   Program alone = called.body;
   alone.devices = schedule.programs[program].devices;
-  for (std::size_t b = 0; b < static_cast<std::size_t>(called.parameters); ++b) {
-    Buffer& parameter = alone.buffers[b];
-    parameter.role = Role::input;
-    parameter.tensor = fmt::format("parameter {}", b);
-    parameter.sharding.assign(parameter.extents.size(), {});
-  }
   return {called.name, schedule.mesh, {std::move(alone)}, {}};
 }
 

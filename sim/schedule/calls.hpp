@@ -18,8 +18,14 @@ bool has_calls(const Schedule& schedule);
 /// The schedule must be well-shaped; lowered or not. Cost O(tasks of the result).
 Schedule inline_calls(const Schedule& schedule);
 
+/// Some of its calls, [program][task].
+using ChosenCalls = std::vector<std::vector<bool>>;
+/// The same for these calls; the others stay.
+Schedule inline_calls(const Schedule& schedule, const ChosenCalls& chosen);
+
 /// How many tasks that has, without writing them. Cost O(tasks as they are).
 double tasks_written_out(const Schedule& schedule);
+double tasks_written_out(const Schedule& schedule, const ChosenCalls& chosen);
 
 /// The first program that calls a function; nullopt: none does.
 std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t function);
@@ -27,7 +33,7 @@ std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t funct
 /// Which parameters a function writes.
 std::vector<bool> written_parameters(const Function& function);
 
-/// One call of a lowered function on the devices of a program, its parameters as inputs: what its time, traffic and memory are found from.
+/// One call of a lowered function on the devices of a program: what its time, traffic and memory are found from.
 Schedule schedule_of_call(const Schedule& schedule, std::size_t program, std::size_t function);
 
 }  // namespace podsim

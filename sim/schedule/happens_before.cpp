@@ -1,12 +1,13 @@
 #include "sim/schedule/happens_before.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <queue>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -83,7 +84,7 @@ TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& l
     waits(at, [&](std::uint32_t before) {
       if (pending[before] > 0 && (!onwards || before < *onwards)) onwards = before;
     });
-    assert(onwards);
+    PODSIM_ASSERT(onwards);
     at = *onwards;
   }
   result.cycle.assign(std::find(path.begin(), path.end(), at), path.end());
@@ -92,7 +93,7 @@ TopologicalOrder topological_order(const ActivityGraph& graph, const Schedule& l
 
 HappensBefore::HappensBefore(const ActivityGraph& graph, const std::vector<std::uint32_t>& order, std::size_t most_clock_bytes)
     : graph_{graph}, order_{order}, most_clock_bytes_{most_clock_bytes}, position_(order.size()), seen_(order.size(), 0) {
-  assert(order.size() == graph.activities.size());
+  PODSIM_ASSERT(order.size() == graph.activities.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
 }
 
@@ -166,7 +167,7 @@ std::optional<std::vector<bool>> HappensBefore::by_clocks(std::span<const OrderQ
 
   std::vector<bool> answers(questions.size(), true);
   for (const std::uint32_t q : in_order) {
-    assert(position_[questions[q].first] < then(q));
+    PODSIM_ASSERT(position_[questions[q].first] < then(q));
     while (clocks.reached() < then(q) + 1) {
       if (stop.requested()) return answers;
       clocks.next();
@@ -194,7 +195,7 @@ void HappensBefore::pass(std::span<const OrderQuestion> questions) {
   std::uint32_t begin = static_cast<std::uint32_t>(order_.size()), end = 0;
   std::vector<std::uint32_t> next(questions.size(), 0);  // the question before it about the same activity, and 1
   for (std::size_t q = 0; q < questions.size(); ++q) {
-    assert(position_[questions[q].first] < position_[questions[q].then]);
+    PODSIM_ASSERT(position_[questions[q].first] < position_[questions[q].then]);
     begin = std::min(begin, position_[questions[q].first]);
     end = std::max(end, position_[questions[q].then] + 1);
     next[q] = std::exchange(asked_of_[questions[q].first], static_cast<std::uint32_t>(q) + 1);

@@ -1,9 +1,9 @@
 #include "sim/schedule/local_kind.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace podsim {
@@ -12,7 +12,7 @@ namespace {
 
 /// `o` is o or its gradient: [sequences, sequence, groups, q, head] or [groups, q, head, sequences, sequence].
 LocalFlops of_scores(const Local& local, const Region& o, double per_product, double per_score) {
-  assert(o.dims.size() == 5);
+  PODSIM_ASSERT(o.dims.size() == 5);
   const auto extent = [&](std::size_t i) { return static_cast<double>(o.dims[local.features_first ? (i + 3) % 5 : i].length); };
   const double sequence = extent(1), heads = extent(0) * extent(2) * extent(3), head = extent(4);
   const double scores = heads * (local.causal ? sequence * (sequence + 1) / 2 : sequence * sequence);

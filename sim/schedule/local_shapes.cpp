@@ -2,11 +2,11 @@
 
 #include <fmt/ranges.h>
 
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
@@ -69,7 +69,7 @@ void counts_of_result(const Local& local, OperandCheck& check) {
 }
 
 void counts_of_first(const Local& local, OperandCheck& check, std::span<const std::string_view> names) {
-  assert(names.size() == local.reads.size() + local.writes.size());
+  PODSIM_ASSERT(names.size() == local.reads.size() + local.writes.size());
   for (std::size_t i = 1; i < names.size(); ++i)
     check.pair(local.reads.front(), i < local.reads.size() ? local.reads[i] : local.writes[i - local.reads.size()], names.front(), names[i]);
 }

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <set>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -85,7 +86,7 @@ Buffer sharded_buffer(std::string name, DType dtype, Role role, const std::vecto
     std::int64_t extent = dimension.extent;
     std::vector<AxisView> split;
     for (const AxisView& axis : dimension.axes) {
-      assert(extent % axis.size == 0);
+      PODSIM_ASSERT(extent % axis.size == 0);
       extent /= axis.size;
       if (axis.size > 1) split.push_back(axis);
     }

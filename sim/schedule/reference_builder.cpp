@@ -1,7 +1,8 @@
 #include "sim/schedule/reference_builder.hpp"
 
-#include <cassert>
 #include <cmath>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -27,7 +28,7 @@ std::map<std::string, int> ReferenceBuilder::append(const ReferenceProgram& prog
   for (ReferenceNode node : program.nodes) {
     if (node.kind == ReferenceKind::input) {
       now.push_back(given.at(node.tensor));
-      assert(extents(now.back()) == node.extents);
+      PODSIM_ASSERT(extents(now.back()) == node.extents);
       continue;
     }
     for (int& operand : node.operands) operand = now[static_cast<std::size_t>(operand)];
@@ -46,7 +47,7 @@ int ReferenceBuilder::input(std::string tensor, Extents extents, std::int64_t be
 }
 
 int ReferenceBuilder::product(int a, int b, bool transpose_a, bool transpose_b) {
-  assert(extents(a).size() >= 2 && extents(b).size() == extents(a).size());
+  PODSIM_ASSERT(extents(a).size() >= 2 && extents(b).size() == extents(a).size());
   Extents result = extents(a);
   const std::size_t rank = result.size();
   if (transpose_a) result[rank - 2] = extents(a)[rank - 1];
@@ -58,7 +59,7 @@ int ReferenceBuilder::product(int a, int b, bool transpose_a, bool transpose_b) 
 
 int ReferenceBuilder::elementwise(ReferenceKind kind, int a, int b) {
   const std::optional<Extents> result = broadcast_extents(extents(a), extents(b));
-  assert(result && "operands meet");
+  PODSIM_ASSERT(result && "operands meet");
   return add(node_of(kind, {a, b}, *result));
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -90,7 +91,7 @@ Box evaluate(const Region& region, const Coordinates& at) {
 
 bool overlap(const Box& a, const Box& b) {
   if (a.buffer != b.buffer) return false;
-  assert(a.begin.size() == b.begin.size());
+  PODSIM_ASSERT(a.begin.size() == b.begin.size());
   for (std::size_t i = 0; i < a.begin.size(); ++i)
     if (a.begin[i] + a.length[i] <= b.begin[i] || b.begin[i] + b.length[i] <= a.begin[i]) return false;
   return true;

@@ -1,8 +1,8 @@
 #include "sim/schedule/tensor_function.hpp"
 
-#include <cassert>
 #include <utility>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
@@ -37,7 +37,7 @@ Access access_of(const Op& op) {
                           return Access{{&c.input}, {&c.output}};
                         },
                         [](const Call&) {
-                          assert(false && "functions call nothing");
+                          PODSIM_ASSERT(false && "functions call nothing");
                           return Access{};
                         },
                     },
@@ -47,7 +47,7 @@ Access access_of(const Op& op) {
 }  // namespace
 
 TensorFunction tensor_function(Schedule schedule) {
-  assert(schedule.programs.size() == 1);
+  PODSIM_ASSERT(schedule.programs.size() == 1);
   Program& program = schedule.programs.front();
   TensorFunction made{{std::move(schedule.name), 0, {}}, {}};
   std::vector<BufferId> now(program.buffers.size());

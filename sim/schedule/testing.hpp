@@ -1,11 +1,11 @@
 // Small schedules written by hand, for the tests of several folders. Not for production code.
 #pragma once
 
-#include <cassert>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace podsim::testing {
@@ -15,7 +15,7 @@ class Writer {
  public:
   explicit Writer(std::vector<MeshAxis> axes) {
     auto mesh = Mesh::make(std::move(axes));
-    assert(mesh);
+    PODSIM_ASSERT(mesh);
     start(*std::move(mesh));
   }
   explicit Writer(const Mesh& mesh) { start(mesh); }

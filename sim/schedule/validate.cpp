@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
-
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/happens_before.hpp"
 #include "sim/schedule/races.hpp"
 #include "sim/schedule/text.hpp"
@@ -100,7 +99,7 @@ Validation validate(const Schedule& lowered, Cancellation stop) {
 }
 
 Expected<std::vector<EdgeAudit>> audit_edges(const Schedule& lowered, Cancellation stop) {
-  assert(validate(lowered).ok());
+  PODSIM_ASSERT(validate(lowered).ok());
   std::vector<EdgeAudit> audits;
   for (std::size_t p = 0; p < lowered.programs.size(); ++p)
     for (std::size_t t = 0; t < lowered.programs[p].tasks.size(); ++t)

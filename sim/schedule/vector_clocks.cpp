@@ -1,8 +1,9 @@
 #include "sim/schedule/vector_clocks.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <optional>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -67,7 +68,7 @@ std::size_t VectorClocks::find_peak() const {
 }
 
 void VectorClocks::next() {
-  assert(reached_ < order_.size());
+  PODSIM_ASSERT(reached_ < order_.size());
   if (reached_ == 0) {
     entries_.resize(peak_clocks_ * width_);
     slot_.resize(order_.size());
@@ -96,7 +97,7 @@ void VectorClocks::add(Entry* into, const Dependency& wait) {
 }
 
 bool VectorClocks::over(std::uint32_t first, bool received) const {
-  assert(reached_ > 0);
+  PODSIM_ASSERT(reached_ > 0);
   const bool whole = received && graph_.activities[first].kind == Activity::Kind::transfer;
   return entries_[slot_[order_[reached_ - 1]] * width_ + chains_.chain[first]] >= entry(first, whole);
 }

@@ -1,7 +1,6 @@
 #include "sim/topology/cut_bound.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -9,6 +8,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 
+#include "sim/base/invariant.hpp"
 #include "sim/topology/graph.hpp"
 
 namespace podsim {
@@ -97,7 +97,7 @@ class RateFlow {
 
 Expected<CommonRate> common_rate(const Topology& topology, const std::vector<double>& weight, const std::vector<bool>& sink, bool backwards,
                                  Cancellation stop) {
-  assert(weight.size() == static_cast<std::size_t>(topology.nodes()) && sink.size() == weight.size() && "one per node");
+  PODSIM_ASSERT(weight.size() == static_cast<std::size_t>(topology.nodes()) && sink.size() == weight.size() && "one per node");
   const LinkList list{topology};
   RateFlow flow{topology, list, weight, sink, backwards};
   CommonRate found;
@@ -120,7 +120,7 @@ Expected<CommonRate> common_rate(const Topology& topology, const std::vector<dou
 }
 
 PartsCut links_out_of(const Topology& topology, const std::vector<int>& part) {
-  assert(part.size() == static_cast<std::size_t>(topology.chips()) && "one part per chip");
+  PODSIM_ASSERT(part.size() == static_cast<std::size_t>(topology.chips()) && "one part per chip");
   const LinkList list{topology};
   constexpr int unknown = -2, none = -1;
   std::vector<int> parts(part);

@@ -1,7 +1,6 @@
 #include "sim/topology/graph.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <compare>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <boost/graph/push_relabel_max_flow.hpp>
 #include <boost/property_map/function_property_map.hpp>
 
+#include "sim/base/invariant.hpp"
 #include "sim/topology/graph_model.hpp"
 #include "sim/topology/grid.hpp"
 
@@ -179,7 +179,7 @@ BytesPerSecond min_cut(const Topology& topology, ChipId from, ChipId to) {
 }
 
 BytesPerSecond flow_between(const Topology& topology, const std::vector<bool>& side) {
-  assert(side.size() == static_cast<std::size_t>(topology.chips()) && "one side per chip");
+  PODSIM_ASSERT(side.size() == static_cast<std::size_t>(topology.chips()) && "one side per chip");
   std::vector<std::size_t> sources, sinks;
   for (std::size_t chip = 0; chip < side.size(); ++chip) (side[chip] ? sinks : sources).push_back(chip);
   return sources.empty() || sinks.empty() ? unlimited<BytesPerSecond> : max_flow(topology, sources, sinks);
@@ -212,7 +212,7 @@ std::vector<LinkId> least_latency_path(const Topology& topology, ChipId from, Ch
 BytesPerSecond cut_bandwidth(const Topology& topology, const std::vector<bool>& side) { return cut_bandwidth(topology, LinkList{topology}, side); }
 
 BytesPerSecond cut_bandwidth(const Topology& topology, const LinkList& list, const std::vector<bool>& side) {
-  assert(side.size() == static_cast<std::size_t>(topology.nodes()) && "one side per node");
+  PODSIM_ASSERT(side.size() == static_cast<std::size_t>(topology.nodes()) && "one side per node");
   BytesPerSecond total;
   for (std::size_t node = 0; node < side.size(); ++node) {
     if (side[node]) continue;

@@ -1,10 +1,11 @@
 #include "sim/topology/grid.hpp"
 
 #include <array>
-#include <cassert>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -50,24 +51,24 @@ Expected<Grid> Grid::make(std::vector<GridDimension> dimensions, BytesPerSecond 
 }
 
 std::vector<int> Grid::coordinates(ChipId chip) const {
-  assert(0 <= chip.value && chip.value < chips_);
+  PODSIM_ASSERT(0 <= chip.value && chip.value < chips_);
   std::vector<int> result(dimensions_.size());
   for (std::size_t d = 0; d < dimensions_.size(); ++d) result[d] = chip.value / strides_[d] % dimensions_[d].extent;
   return result;
 }
 
 ChipId Grid::chip(const std::vector<int>& coordinates) const {
-  assert(coordinates.size() == dimensions_.size() && "one coordinate per dimension");
+  PODSIM_ASSERT(coordinates.size() == dimensions_.size() && "one coordinate per dimension");
   int index = 0;
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-    assert(0 <= coordinates[d] && coordinates[d] < dimensions_[d].extent);
+    PODSIM_ASSERT(0 <= coordinates[d] && coordinates[d] < dimensions_[d].extent);
     index += coordinates[d] * strides_[d];
   }
   return ChipId{index};
 }
 
 std::optional<LinkId> Grid::link_from(ChipId chip, int dimension, int sign) const {
-  assert(sign == 1 || sign == -1);
+  PODSIM_ASSERT(sign == 1 || sign == -1);
   const GridDimension& along = dimensions_[at(dimension)];
   const int coordinate = chip.value / strides_[at(dimension)] % along.extent;
   const bool at_end = sign > 0 ? coordinate == along.extent - 1 : coordinate == 0;
@@ -96,7 +97,7 @@ std::vector<OutLink> Grid::out_links(ChipId chip) const {
 LinkParameters Grid::link(LinkId link) const {
   const int directions = 2 * static_cast<int>(dimensions_.size());
   const int between_chips = chips_ * directions;
-  assert(0 <= link.value && link.value < link_slots());
+  PODSIM_ASSERT(0 <= link.value && link.value < link_slots());
   if (is_hop(link)) return dimensions_[at(link.value % directions / 2)].link;
   if (link.value >= first_inner()) return *inner_;
   const bool is_injection = !is_unlimited(injection_) && link.value - between_chips < chips_;
@@ -104,7 +105,7 @@ LinkParameters Grid::link(LinkId link) const {
 }
 
 Status Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const {
-  assert(0 <= from.value && from.value < chips_ && 0 <= to.value && to.value < chips_);
+  PODSIM_ASSERT(0 <= from.value && from.value < chips_ && 0 <= to.value && to.value < chips_);
   const int count = static_cast<int>(dimensions_.size());
   std::array<int, most_dimensions> order{0, 1, 2, 3};
   if (!options.dimension_order.empty()) {
@@ -192,7 +193,7 @@ LinkId Grid::moved_to(LinkId link, ChipId chip, bool turned) const {
 }
 
 std::string Grid::link_name(LinkId link) const {
-  assert(0 <= link.value && link.value < link_slots());
+  PODSIM_ASSERT(0 <= link.value && link.value < link_slots());
   const int directions = 2 * static_cast<int>(dimensions_.size());
   const int between_chips = chips_ * directions;
   if (link.value >= first_inner()) {
@@ -215,7 +216,7 @@ std::string Grid::link_name(LinkId link) const {
 std::string Grid::chip_name(ChipId chip) const { return fmt::format("({})", fmt::join(coordinates(chip), ",")); }
 
 char dimension_name(int dimension) {
-  assert(0 <= dimension && at(dimension) < most_dimensions);
+  PODSIM_ASSERT(0 <= dimension && at(dimension) < most_dimensions);
   return "xyzw"[dimension];
 }
 

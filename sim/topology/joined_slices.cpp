@@ -1,15 +1,16 @@
 #include "sim/topology/joined_slices.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 #include <fmt/format.h>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
 JoinedSlices::JoinedSlices(std::shared_ptr<const Topology> slice, int slices, SliceJoin join)
     : slice_{std::move(slice)}, slices_{slices}, join_{std::move(join)} {
-  assert(join_.host_of.size() == static_cast<std::size_t>(slice_->chips()));
+  PODSIM_ASSERT(join_.host_of.size() == static_cast<std::size_t>(slice_->chips()));
   for (const int host : join_.host_of) hosts_ = std::max(hosts_, host + 1);
 }
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstdlib>
 
 #include <fmt/format.h>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -119,7 +120,7 @@ Status TwistedTorus::route(ChipId from, ChipId to, const RouteOptions& options, 
       chip = next(chip, d, sign);
     }
   }
-  assert(chip == to);
+  PODSIM_ASSERT(chip == to);
   if (!grid_.is_hop(plain.back())) links.push_back(plain.back());
   return success();
 }

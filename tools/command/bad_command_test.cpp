@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <streambuf>
+
+#include "sim/base/invariant.hpp"
 #include "sim/config/schedule_config.hpp"
 #include "sim/schedule/testing.hpp"
 #include "tools/command/test_command.hpp"
@@ -94,6 +98,40 @@ TEST(BadCommand, Options) {
       {"check --slice 4" + gather + "--orders 1001", "--orders: expected a whole number from 0 to 1000, got \"1001\""},
       {"run" + ring4 + gather + "-o /nonexistent/result.json", "/nonexistent/result.json: cannot write the file: No such file or directory"},
   });
+}
+
+TEST(BadCommand, WordsBehindTwoDashesAreNoOptions) {
+  expect_each({{"run -- word", "expected options only, found \"word\"; --help lists the options"},
+               {"run --quiet -- --quiet", "expected options only, found \"--quiet\"; --help lists the options"}});
+}
+
+TEST(BadCommand, FilesWhoseNamesAreTooLong) {
+  const Folder folder;
+  const std::string name(300, 'x'), store = folder.file("store");
+  for (const std::string& line : {"sweep --merge " + name + " --store " + store, "sweep --merge " + name + " other --store " + store, "sweep --merge " + store + " --store " + name, "run --machine " + name,
+                                  "report " + name + " -o " + store, "run --machine ideal --training " + name, "calibrate " + name}) {
+    const Outcome outcome = podsim(line);
+    EXPECT_EQ(outcome.status, exit_bad_input) << line << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(name)) << line;
+  }
+}
+
+/// A stream that a fault of podsim's own meets.
+struct BrokenBuffer : std::streambuf {
+  int_type overflow(int_type) override { throw InternalError{"a.cpp:7: expected b, in c()"}; }
+  std::streamsize xsputn(const char*, std::streamsize) override { throw InternalError{"a.cpp:7: expected b, in c()"}; }
+};
+
+TEST(BadCommand, AnInternalErrorIsToldWithTheCommandLine) {
+  BrokenBuffer broken;
+  std::ostream out{&broken};
+  out.exceptions(std::ios::badbit);
+  std::ostringstream err;
+  Console console{out, err, false};
+  EXPECT_EQ(run_command({"show", "machine", "--machine", "ideal", "--set", "chip.peak=1 TFLOP/s"}, console), exit_internal);
+  EXPECT_EQ(err.str(),
+            "podsim: internal error: a.cpp:7: expected b, in c()\nThis is a fault of podsim, not of its input. Please report it with the files that this command line names:\n"
+            "  podsim show machine --machine ideal --set 'chip.peak=1 TFLOP/s'\n");
 }
 
 TEST(BadCommand, AbbreviationsAreNotGuessed) {

@@ -9,6 +9,7 @@
 #include "sim/base/diagnostic.hpp"
 #include "tools/build_info.hpp"
 #include "tools/command/options.hpp"
+#include "tools/report/shell_word.hpp"
 
 namespace podsim {
 
@@ -70,6 +71,19 @@ std::span<const Verb> hidden_verbs() {
   return table;
 }
 
+namespace {
+
+void tell_internal_error(std::string_view what, const std::vector<std::string>& arguments, Console& console) {
+  std::string line = "podsim";
+  for (const std::string& word : arguments) line += " " + shell_word(word);
+  fmt::print(console.err,
+             "podsim: internal error: {}\n"
+             "This is a fault of podsim, not of its input. Please report it with the files that this command line names:\n  {}\n",
+             what, line);
+}
+
+}  // namespace
+
 int run_command(const std::vector<std::string>& arguments, Console& console) {
   try {
     if (arguments.empty()) {
@@ -93,8 +107,8 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
     return report({{}, "unknown verb " + quoted(name) + did_you_mean(name, names) + "; `podsim help` lists the verbs"}, console);
   } catch (const std::bad_alloc&) {
     return report({{}, "there is not enough memory", Cause::environment}, console);
-  } catch (const std::exception& error) {  // nothing throws on purpose
-    fmt::print(console.err, "podsim: internal error: {}\n", error.what());
+  } catch (const std::exception& error) {  // an InternalError; nothing else is thrown on purpose
+    tell_internal_error(error.what(), arguments, console);
     return exit_internal;
   }
 }

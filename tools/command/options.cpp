@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
-#include <cassert>
 #include <iterator>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/usage_texts.hpp"
@@ -120,7 +120,7 @@ class OptionParser {
 
   const OptionSpec& spec_of(const std::string& name) const {
     const OptionSpec* const found = find_spec(name);
-    assert(found != nullptr);
+    PODSIM_ASSERT(found != nullptr);
     return *found;
   }
 
@@ -150,7 +150,8 @@ class OptionParser {
   /// The first word that is neither an option nor its value.
   std::string stray_word(const std::vector<std::string>& arguments) const {
     std::size_t i = 0;
-    while (i < arguments.size() && is_option(arguments[i])) i += words_of(arguments[i]);
+    while (i < arguments.size() && is_option(arguments[i]) && arguments[i] != "--") i += words_of(arguments[i]);
+    if (i < arguments.size() && arguments[i] == "--") ++i;
     return i < arguments.size() ? arguments[i] : "";
   }
 
@@ -231,7 +232,7 @@ Expected<std::int64_t> Options::integer(const std::string& name, std::int64_t lo
 std::string_view usage_of(std::string_view name) {
   const auto texts = usage_texts();
   const auto found = std::find_if(texts.begin(), texts.end(), [&](const EmbeddedFile& file) { return file.name == name; });
-  assert(found != texts.end());
+  PODSIM_ASSERT(found != texts.end());
   return found->text;
 }
 
@@ -316,7 +317,7 @@ OptionGroup output_options(std::span<const Format> formats) {
 
 Format format_of(const Options& options) {
   const auto name = std::find(format_names.begin(), format_names.end(), options.text("format"));
-  assert(name != format_names.end());  // or parsing had refused it
+  PODSIM_ASSERT(name != format_names.end());  // or parsing had refused it
   return static_cast<Format>(name - format_names.begin());
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/mpi/measure.hpp"
 #include "sim/engine/numeric/claims.hpp"
 #include "sim/engine/numeric/storage.hpp"
@@ -28,7 +29,7 @@ Tensors tensors_of(const Schedule& lowered, const std::string& bytes) {
       at += held.size() * sizeof(float);
     }
   }
-  assert(at == bytes.size());
+  PODSIM_ASSERT(at == bytes.size());
   return tensors;
 }
 

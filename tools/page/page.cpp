@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <iterator>
 
+#include "sim/base/invariant.hpp"
 #include "sim/config/message_file.hpp"
 #include "tools/page/page_parts.hpp"
 #include "tools/report/json.hpp"
@@ -18,7 +18,7 @@ namespace {
 std::string_view part(std::string_view name) {
   const auto parts = page_parts();
   const auto found = std::find_if(parts.begin(), parts.end(), [&](const EmbeddedFile& file) { return file.name == name; });
-  assert(found != parts.end());
+  PODSIM_ASSERT(found != parts.end());
   return found->text;
 }
 

@@ -1,5 +1,9 @@
 #include <pybind11/pybind11.h>
 
+#include <exception>
+#include <utility>
+
+#include "sim/base/invariant.hpp"
 #include "tools/build_info.hpp"
 #include "tools/python/core.hpp"
 
@@ -16,10 +20,25 @@ void raise(const Diagnostic& diagnostic) {
   throw pybind11::error_already_set{};
 }
 
+namespace {
+
+/// What a call into podsim throws otherwise than through a command, which has told it.
+void translate_internal_errors(std::exception_ptr thrown) {
+  try {
+    if (thrown) std::rethrow_exception(std::move(thrown));
+  } catch (const InternalError& error) {
+    const auto errors = pybind11::module_::import("podsim._errors");
+    PyErr_SetString(errors.attr("InternalError").ptr(), error.what());
+  }
+}
+
+}  // namespace
+
 }  // namespace podsim::python
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "podsim's simulator; call it through the package podsim";
+  pybind11::register_exception_translator(&podsim::python::translate_internal_errors);
   module.attr("version") = PODSIM_VERSION;
   module.attr("version_and_build") = podsim::version_and_build();
   podsim::python::bind_objects(module);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <tuple>
 
 #include "sim/analysis/node_activity.hpp"
+#include "sim/base/invariant.hpp"
 #include "tools/report/lines.hpp"
 
 namespace podsim {
@@ -97,7 +97,7 @@ class DeviceReader {
     } else {
       event.peer = device_at(std::get<Send>(op).to);
     }
-    assert(model_.node_of[event.peer.index()] == who.to[local_]);
+    PODSIM_ASSERT(model_.node_of[event.peer.index()] == who.to[local_]);
     event.hops = model_.path(cost, local_).hops;
     event.flow = flow_of(program_, t, device_);
     add(group_of(op, event.sign, false), event);
@@ -114,7 +114,7 @@ class DeviceReader {
     } else {
       event.peer = device_at(std::get<Recv>(op).from);
     }
-    assert(model_.node_of[event.peer.index()] == who.from[local_]);
+    PODSIM_ASSERT(model_.node_of[event.peer.index()] == who.from[local_]);
     const auto& [program, local] = model_.deployment.places[who.from[local_]];
     const std::size_t sender_task = who.from_task.empty() ? t : who.from_task[local_];
     event.hops = model_.path(model_.costs[program][sender_task], local).hops;

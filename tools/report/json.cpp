@@ -1,8 +1,9 @@
 #include "tools/report/json.hpp"
 
-#include <cassert>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -53,7 +54,7 @@ Json Json::object() {
 void Json::set(std::string_view name, Json value) { value_->json[std::string{name}] = std::move(value.value_->json); }
 
 void Json::update(Json members) {
-  assert(members.value_->json.is_object());
+  PODSIM_ASSERT(members.value_->json.is_object());
   for (auto& [name, value] : members.value_->json.get_ref<nlohmann::ordered_json::object_t&>()) value_->json[name] = std::move(value);
 }
 

@@ -1,10 +1,11 @@
 #include "tools/report/lines.hpp"
 
-#include <cassert>
 #include <functional>
 #include <queue>
 #include <tuple>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -18,8 +19,8 @@ std::vector<std::uint32_t> allot_lines(std::span<const Interval> intervals) {
   Line count = 0;
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     const auto& [begin, end] = intervals[i];
-    assert(begin <= end);
-    assert(i == 0 || std::tuple(intervals[i - 1].begin, intervals[i - 1].end) <= std::tuple(begin, end));
+    PODSIM_ASSERT(begin <= end);
+    PODSIM_ASSERT(i == 0 || std::tuple(intervals[i - 1].begin, intervals[i - 1].end) <= std::tuple(begin, end));
     for (; !busy.empty() && busy.top().first <= begin; busy.pop()) free.push(busy.top().second);
     if (free.empty()) free.push(count++);
     lines.push_back(free.top());

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/csv.hpp"
+#include "sim/base/invariant.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 
@@ -197,7 +198,7 @@ std::string pipeline_csv(const ShownPipeline& shown) {
     auto span = shown.times.spans[rank].begin();
     for (std::size_t unit = 0; unit < shown.lists.ranks[rank].size(); ++unit)
       for (const PipelineTask& task : shown.lists.ranks[rank][unit]) {
-        assert(span->task == task);
+        PODSIM_ASSERT(span->task == task);
         text += csv_row({std::to_string(rank), std::to_string(unit), name_of(task), code_of(task), std::to_string(task.stage),
                          std::to_string(task.microbatch), std::to_string(span->begin), std::to_string(span->end)});
         ++span;

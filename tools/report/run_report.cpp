@@ -239,10 +239,9 @@ namespace {
 
 /// How the calls of a schedule were simulated; empty: it has none, or they were asked to be inlined.
 std::string calls_text(const CallSummary& calls) {
-  if (!calls.why_inlined.empty()) return "inlined: " + calls.why_inlined;
-  if (calls.played == 0) return {};
-  const std::string beside = calls.beside > Bytes{} ? fmt::format("; {} moved beside them without sharing their memory and cores", to_text(calls.beside)) : "";
-  return fmt::format("{}, each played as one task{}", calls.played, beside);
+  if (calls.inlined == 0) return calls.played == 0 ? std::string{} : fmt::format("{}, each played as one task", calls.played);
+  if (calls.played == 0) return "inlined: " + calls.why_inlined;
+  return fmt::format("{} played as one task each, {} inlined, the first as {}", calls.played, calls.inlined, calls.why_inlined);
 }
 
 std::string orders_text(const HloOrderTimes& orders) {
@@ -339,8 +338,8 @@ Json row_json(const Row& row) {
     json.set("other_estimates", other_estimates_json(hlo.trust.other_estimates));
     if (hlo.memory) json.set("module_memory_bytes", module_memory_json(*hlo.memory));
   }
-  if (row.calls.played > 0 || !row.calls.why_inlined.empty())
-    json.set("calls", Json{{"played", row.calls.played}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside_bytes", row.calls.beside.count()}});
+  if (row.calls.played + row.calls.inlined > 0)
+    json.set("calls", Json{{"played", row.calls.played}, {"inlined", row.calls.inlined}, {"why_inlined", or_null(row.calls.why_inlined)}});
   json.set("trust", trust_json(r.trust));
   return json;
 }

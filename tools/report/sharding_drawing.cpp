@@ -1,12 +1,12 @@
 #include "tools/report/sharding_drawing.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "sim/base/invariant.hpp"
 #include "tools/report/text_width.hpp"
 
 namespace podsim {
@@ -133,7 +133,7 @@ class LabelTable {
 }  // namespace
 
 Expected<BlockGrid> block_grid(const ShownArray& array, const SourceLocation& where) {
-  assert(array.at.size() == array.extents.size() && array.numbers.size() == static_cast<std::size_t>(array.mesh.devices()));
+  PODSIM_ASSERT(array.at.size() == array.extents.size() && array.numbers.size() == static_cast<std::size_t>(array.mesh.devices()));
   const auto shards = shards_of(array.extents, array.sharding, array.mesh, where);
   if (!shards) return shards.error();
   BlockGrid grid;
@@ -143,7 +143,7 @@ Expected<BlockGrid> block_grid(const ShownArray& array, const SourceLocation& wh
     if (shown++ > 0) grid.row_dimension = grid.column_dimension;
     grid.column_dimension = d;
   }
-  assert((shown == 1 || shown == 2) && "one or two dimensions are shown");
+  PODSIM_ASSERT((shown == 1 || shown == 2) && "one or two dimensions are shown");
   grid.width = array.extents[grid.column_dimension];
   grid.columns = static_cast<std::size_t>(devices_along(array.mesh, array.sharding.axes_of(grid.column_dimension)));
   if (grid.row_dimension) {
@@ -159,7 +159,7 @@ Expected<BlockGrid> block_grid(const ShownArray& array, const SourceLocation& wh
     for (const DeviceId device : shard.devices) block.devices.push_back(array.numbers[device.index()]);
     std::sort(block.devices.begin(), block.devices.end());
   }
-  assert(grid.blocks.size() == grid.rows * grid.columns);
+  PODSIM_ASSERT(grid.blocks.size() == grid.rows * grid.columns);
   return grid;
 }
 

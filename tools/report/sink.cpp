@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/output_file.hpp"
 
 namespace podsim {
@@ -32,10 +32,10 @@ class GzipSink final : public Sink {
     constexpr int memory_level = 8;  // these two as deflateInit() has them
     [[maybe_unused]] int status =
         deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + gzip_wrapper, memory_level, Z_DEFAULT_STRATEGY);
-    assert(status == Z_OK && "there is memory");
+    PODSIM_ASSERT(status == Z_OK && "there is memory");
     header_.os = 255;  // unknown
     status = deflateSetHeader(&stream_, &header_);
-    assert(status == Z_OK);
+    PODSIM_ASSERT(status == Z_OK);
   }
   ~GzipSink() override { deflateEnd(&stream_); }
 
@@ -62,7 +62,7 @@ class GzipSink final : public Sink {
       stream_.next_out = reinterpret_cast<Bytef*>(out_.data());  // NOLINT
       stream_.avail_out = static_cast<uInt>(out_.size());
       [[maybe_unused]] const int status = deflate(&stream_, flush);
-      assert(status != Z_STREAM_ERROR);
+      PODSIM_ASSERT(status != Z_STREAM_ERROR);
       file_.write({out_.data(), out_.size() - stream_.avail_out});
     } while (stream_.avail_out == 0);
   }

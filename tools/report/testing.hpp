@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "tools/report/trace.hpp"
 
@@ -31,10 +32,10 @@ inline std::vector<DeviceId> devices_below(int count) {
 /// The trace of these devices; an assert if the run does not finish.
 inline std::string trace_text(const Model& model, const std::vector<DeviceId>& devices, std::string_view engine = "des") {
   const auto timeline = (*timing_engine(engine))->run(model, {});
-  assert(timeline);
+  PODSIM_ASSERT(timeline);
   TextSink sink;
   const auto written = write_trace(model, *timeline, devices, {}, sink);
-  assert(written);
+  PODSIM_ASSERT(written);
   return sink.text;
 }
 

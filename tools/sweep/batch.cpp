@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 #include <cmath>
 
+#include "sim/base/invariant.hpp"
 #include "tools/sweep/batch_messages.hpp"
 #include "tools/sweep/content_key.hpp"
 
@@ -68,7 +68,7 @@ BatchedSweep::BatchedSweep(SweepText sweep, std::unique_ptr<const Points> points
 
 std::size_t BatchedSweep::index_of(std::size_t position) const {
   const auto found = std::lower_bound(asked_.positions.begin(), asked_.positions.end(), position);
-  assert(found != asked_.positions.end() && *found == position);
+  PODSIM_ASSERT(found != asked_.positions.end() && *found == position);
   return static_cast<std::size_t>(found - asked_.positions.begin());
 }
 

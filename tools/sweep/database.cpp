@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <cassert>
 #include <cctype>
 #include <filesystem>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace podsim {
@@ -42,7 +42,7 @@ std::string uri_of(const std::string& file, std::string_view mode) {
 }
 
 void check(int code) {
-  assert(code == SQLITE_OK);  // of a binding: a parameter that is not there, or no memory
+  PODSIM_ASSERT(code == SQLITE_OK);  // of a binding: a parameter that is not there, or no memory
   static_cast<void>(code);
 }
 

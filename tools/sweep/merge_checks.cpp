@@ -109,7 +109,8 @@ Expected<std::map<std::string, std::string>> pairs_of(Database& database, const 
 }  // namespace
 
 Expected<std::optional<MergePart>> read_part(const std::string& file, Cancellation stop) {
-  if (std::filesystem::is_directory(file)) return wrong(file, "expected a file, found a directory");
+  std::error_code none;  // what cannot be looked at is told where it is opened
+  if (std::filesystem::is_directory(file, none)) return wrong(file, "expected a file, found a directory");
   auto opened = open_store_if_begun(file, stop);
   if (!opened) return opened.error();
   if (!*opened) return std::optional<MergePart>{};

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 
 #include "algorithms/gemm/gemm.hpp"
+#include "sim/base/invariant.hpp"
 #include "sim/base/text.hpp"
 #include "tools/report/shell_word.hpp"
 
@@ -103,7 +103,7 @@ Fields fields_of(const PointInputs& inputs) {
 Expected<Points> expand(std::vector<SweepBlock> blocks, const DevicesOf& devices_of) { return SweepExpansion{std::move(blocks), devices_of}.run(); }
 
 PointInputs Points::inputs(std::size_t position) const {
-  assert(position < size());
+  PODSIM_ASSERT(position < size());
   const std::size_t b = static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), position) - begins_.begin());
   const std::size_t in_block = position - (b == 0 ? 0 : begins_[b - 1]);
   const std::vector<SweepAxis>& axes = blocks_[b].axes;

@@ -72,7 +72,8 @@ Expected<Database> open_store_to_read(const std::string& file, Cancellation stop
 }
 
 Expected<std::optional<Database>> open_store_to_replace(const std::string& file) {
-  if (!std::filesystem::exists(file)) return std::optional<Database>{};
+  std::error_code none;  // what cannot be looked at is told where it is written
+  if (!std::filesystem::exists(file, none)) return std::optional<Database>{};
   if (auto ok = begins_as_sqlite(file); !ok) return ok.error();
   auto database = Database::open(file, Database::Mode::write);
   if (!database) return database.error();

@@ -6,8 +6,8 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/config/message_file.hpp"
 #include "tools/sweep/sweep.pb.h"
 #include "tools/sweep/value_places.hpp"
@@ -99,7 +99,7 @@ class SweepReader {
 
 std::size_t sweep_field(std::string_view name) {
   const FieldKind* field = scenario_field(name);
-  assert(field != nullptr);
+  PODSIM_ASSERT(field != nullptr);
   return static_cast<std::size_t>(field - scenario_fields().data());
 }
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -195,7 +196,7 @@ Assignment split_axes(const std::vector<int>& extents, const std::vector<int>& s
       }
       best = std::max(best, std::optional<Worth>{{in_whole, whole, in_used, split}});
     });
-    assert(best.has_value());  // `size` divides the product of what is left, so its prime factors find places
+    PODSIM_ASSERT(best.has_value());  // `size` divides the product of what is left, so its prime factors find places
     const std::vector<int>& split = std::get<3>(*best);
     for (std::size_t p = 0; p < split.size(); ++p) {
       assignment[p][axis] = split[p];
@@ -271,7 +272,7 @@ Order listed(std::size_t count) {
 
 /// `from`, rearranged: in each group of permutation.size() place i has the group's device permutation[i].
 Order rearranged(const Order& from, std::span<const std::size_t> permutation) {
-  assert(from.size() % permutation.size() == 0);
+  PODSIM_ASSERT(from.size() % permutation.size() == 0);
   Order order;
   for (std::size_t group = 0; group < from.size(); group += permutation.size())
     for (const std::size_t place : permutation) order.push_back(from[group + place]);

@@ -5,9 +5,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
-#include <cassert>
 #include <set>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/program_builder.hpp"
 #include "workloads/chakra/attributes.hpp"
 #include "workloads/chakra/groups.hpp"
@@ -26,7 +26,7 @@ std::int64_t chakra_number(CollectiveKind kind) {
     case CollectiveKind::reduce: return static_cast<std::int64_t>(ChakraCollective::reduce);
     case CollectiveKind::permute: break;
   }
-  assert(!"a permute is written as sends and receives");
+  PODSIM_ASSERT(!"a permute is written as sends and receives");
   return 0;
 }
 
@@ -44,7 +44,7 @@ void keep_once(std::vector<std::uint64_t>& ids) {
 }  // namespace
 
 Expected<ChakraWriter> ChakraWriter::make(const ChakraRun& run, ChakraCollectives collectives) {
-  assert(!run.model.folded() && run.model.calls == nullptr);
+  PODSIM_ASSERT(!run.model.folded() && run.model.calls == nullptr);
   ChakraWriter writer{run, collectives};
   const Schedule& lowered = *run.model.schedule;
   for (std::size_t p = 0; p < lowered.programs.size(); ++p)
@@ -239,8 +239,8 @@ class ChakraWriter::RankTrace {
                    [&](const Recv& r) {
                      if (who(t).receives(local_)) write_recv(t, task, r.target, r.combine);
                    },
-                   [](const Collective&) { assert(!"lowered"); },
-                   [](const Call&) { assert(!"written out"); },
+                   [](const Collective&) { PODSIM_ASSERT(!"lowered"); },
+                   [](const Call&) { PODSIM_ASSERT(!"written out"); },
                },
                task.op);
   }

@@ -1,7 +1,6 @@
 #include "workloads/differences/flat_module.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/program_builder.hpp"
 #include "workloads/differences/data_flow.hpp"
@@ -93,7 +93,7 @@ std::vector<std::pair<std::size_t, std::size_t>> lowered_ranges(const std::vecto
     }
     ranges.emplace_back(first, at);
   }
-  assert(at == lowered.size());
+  PODSIM_ASSERT(at == lowered.size());
   return ranges;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <tuple>
 
 #include "workloads/hlo/hlo_product_rate.hpp"

@@ -1,7 +1,6 @@
 #include "workloads/hlo/hlo_opcode.hpp"
 
 #include <array>
-#include <cassert>
 #include <unordered_map>
 #include <utility>
 

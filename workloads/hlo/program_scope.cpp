@@ -1,7 +1,8 @@
 #include "workloads/hlo/program_scope.hpp"
 
 #include <algorithm>
-#include <cassert>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -19,7 +20,7 @@ InsideCollective collective_inside(const HloModule& module, const HloInstruction
 
 int called_number(const HloInstruction& instruction, HloRole role) {
   const auto call = std::find_if(instruction.calls.begin(), instruction.calls.end(), [&](const HloCall& c) { return c.role == role; });
-  assert(call != instruction.calls.end());
+  PODSIM_ASSERT(call != instruction.calls.end());
   return call->computation;
 }
 

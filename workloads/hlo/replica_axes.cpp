@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/replica_groups.hpp"
 
@@ -95,7 +95,7 @@ std::optional<PermuteShift> shift_of(const std::vector<SourceTarget>& pairs, con
 
 Expected<ReplicaGroups> flattened_groups(const ReplicaGroups& groups, HloGroupMode mode, std::int64_t replicas, std::int64_t partitions,
                                          const SourceLocation& where) {
-  assert(replicas >= 1 && partitions >= 1);
+  PODSIM_ASSERT(replicas >= 1 && partitions >= 1);
   if (replicas > most_flattened || partitions > most_flattened || replicas * partitions > most_flattened)
     return Diagnostic{where, fmt::format("expected at most {} devices, got {} x {}", most_flattened, replicas, partitions)};
   const std::int64_t devices = replicas * partitions;

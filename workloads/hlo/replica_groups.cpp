@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <numeric>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/hlo/hlo_cursor.hpp"
 
 namespace podsim {
@@ -79,7 +79,7 @@ ReplicaGroups ReplicaGroups::of_list(const std::vector<std::vector<std::int64_t>
   result.spelling_ = Spelling::list;
   result.begins_.push_back(0);
   for (const std::vector<std::int64_t>& group : groups) {
-    assert(!group.empty());
+    PODSIM_ASSERT(!group.empty());
     result.ids_.insert(result.ids_.end(), group.begin(), group.end());
     result.begins_.push_back(static_cast<std::int64_t>(result.ids_.size()));
   }
@@ -178,7 +178,7 @@ std::optional<std::int64_t> ReplicaGroups::uniform_size() const {
 }
 
 std::int64_t ReplicaGroups::device(std::int64_t group, std::int64_t position) const {
-  assert(group >= 0 && group < count() && position >= 0 && position < size(group));
+  PODSIM_ASSERT(group >= 0 && group < count() && position >= 0 && position < size(group));
   if (spelling_ == Spelling::list) return ids_[static_cast<std::size_t>(begins_[static_cast<std::size_t>(group)] + position)];
   const std::int64_t id = iota_at(dims_, transpose_, group * size_ + position);
   return ids_.empty() ? id : ids_[static_cast<std::size_t>(id)];

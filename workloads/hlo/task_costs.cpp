@@ -1,7 +1,6 @@
 #include "workloads/hlo/task_costs.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
 #include "workloads/hlo/hlo_transform.hpp"

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <functional>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/hlo/collective_axes.hpp"
 #include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/program_scope.hpp"
@@ -227,7 +227,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
     return value;
   }
   auto kind = kind_of(attributes.opcode);
-  assert(kind);
+  PODSIM_ASSERT(kind);
   const std::int64_t parts = among->devices;
   if (parts == 1) {
     for (std::size_t r = 0; r < in.size(); ++r) ended.push_back(Edge{view("place " + what.name, {in[r]}, {out[r]}, after)});

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/hlo/group_views.hpp"
 #include "workloads/hlo/program_scope.hpp"
 
@@ -114,7 +114,7 @@ bool ProgramWriter::has_operation(const Scope& scope, int i, const HloInstructio
 Expected<HloValue> ProgramWriter::by_definition(Scope& scope, int i, int result_of, const HloShape& result, Edges& ended) {
   const HloInstruction& what = at(scope, i);
   const auto everyone = collective_groups(ReplicaGroups{}, module_.mesh(), false);
-  assert(everyone);
+  PODSIM_ASSERT(everyone);
   HloKernel kernel{HloKernel::Kind::collective, module_.number_of(scope.computation), what, {}, {}};
   kernel.instruction.phase = HloPhase::whole;
   kernel.instruction.shape = result;

@@ -1,8 +1,9 @@
 #include "workloads/hlo_values/hlo_array.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -31,7 +32,7 @@ bool has_values(HloType type) { return is_integer(type) || is_float(type); }
 HloArray zeros(HloType type, std::vector<std::int64_t> dims) {
   HloArray array{type, std::move(dims), {}, {}};
   const std::int64_t count = elements_of(array);
-  assert(count < most_elements);
+  PODSIM_ASSERT(count < most_elements);
   if (is_integer(type)) array.integers.assign(static_cast<std::size_t>(count), 0);
   if (is_float(type)) array.reals.assign(static_cast<std::size_t>(count), 0.0);
   return array;

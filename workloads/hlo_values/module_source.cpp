@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
 #include <utility>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo_values/interpret.hpp"
 
@@ -20,7 +20,7 @@ constexpr double exact_integers = 0x1p24;  // float32 has all whole numbers up t
 HloArray array_of(const HloShape& shape, const Values& values) {
   HloArray array{shape.type, shape.dims, {}, {}};
   const auto count = static_cast<std::size_t>(elements_of(array));
-  assert(count == values.size() || count == 0);
+  PODSIM_ASSERT(count == values.size() || count == 0);
   if (is_integer(shape.type)) {
     array.integers.reserve(count);
     for (std::size_t i = 0; i < count; ++i) array.integers.push_back(wrapped(shape.type, static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i]))));

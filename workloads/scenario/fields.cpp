@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
@@ -117,13 +117,13 @@ void Fields::set(std::string_view name, std::string text, SourceLocation where) 
 }
 
 void Fields::add(std::string_view name, std::string text, SourceLocation where) {
-  assert(scenario_field(name) != nullptr);
+  PODSIM_ASSERT(scenario_field(name) != nullptr);
   given_[std::string{name}].push_back({std::move(text), std::move(where)});
 }
 
 void Fields::add_value(std::string_view name, const std::string& text, const SourceLocation& where) {
   const FieldKind* field = scenario_field(name);
-  assert(field != nullptr);
+  PODSIM_ASSERT(field != nullptr);
   if (field->form != FieldKind::Form::texts) {
     if (!text.empty()) add(name, text, where);
     return;
@@ -140,7 +140,7 @@ bool Fields::has(std::string_view name) const { return given_.contains(name); }
 
 std::string Fields::text(std::string_view name) const {
   const FieldKind* field = scenario_field(name);
-  assert(field != nullptr);
+  PODSIM_ASSERT(field != nullptr);
   const auto found = given_.find(name);
   return found == given_.end() ? std::string{field->otherwise} : found->second.back().text;
 }
@@ -153,7 +153,7 @@ std::vector<const FieldKind*> Fields::given() const {
 }
 
 std::vector<FieldText> Fields::texts(std::string_view name) const {
-  assert(scenario_field(name) != nullptr);
+  PODSIM_ASSERT(scenario_field(name) != nullptr);
   const auto found = given_.find(name);
   return found == given_.end() ? std::vector<FieldText>{} : found->second;
 }

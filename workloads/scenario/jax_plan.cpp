@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <set>
 
 #include "sim/base/blame.hpp"
+#include "sim/base/invariant.hpp"
 #include "sim/base/text.hpp"
 #include "workloads/scenario/jax_transfers.hpp"
 
@@ -61,7 +61,7 @@ class SplitMesh {
         continue;
       }
       for (std::size_t i = at.size(); --i > 0;) {
-        assert(at[i] % at[i - 1] == 0 && "rows and columns of a submesh share no coordinate");
+        PODSIM_ASSERT(at[i] % at[i - 1] == 0 && "rows and columns of a submesh share no coordinate");
         all.push_back({fmt::format("{}_{}", name, at.size() - 1 - i), at[i] / at[i - 1], false, {}});
       }
     }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <map>
 #include <tuple>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/sharded/plan.hpp"
 
 namespace podsim {
@@ -65,7 +65,7 @@ class PlanTransfers {
     for (const Task& task : program_.tasks) {
       const auto* collective = std::get_if<Collective>(&task.op);
       const auto* shift = std::get_if<Shift>(&task.op);
-      assert(!std::holds_alternative<Send>(task.op) && "parts are written with collectives and shifts");
+      PODSIM_ASSERT(!std::holds_alternative<Send>(task.op) && "parts are written with collectives and shifts");
       if (collective == nullptr && shift == nullptr) continue;
       const Labelled label = read_label(task.label);
       const std::vector<AxisView> axes = collective != nullptr ? collective->axes : std::vector<AxisView>{shift->axis};

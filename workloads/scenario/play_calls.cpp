@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <set>
 
 #include "sim/analysis/device_times.hpp"
 #include "sim/analysis/metrics.hpp"
-#include "sim/analysis/node_activity.hpp"
 #include "sim/analysis/operations.hpp"
+#include "sim/analysis/peak_memory.hpp"
 #include "sim/model/routes.hpp"
-#include "sim/schedule/calls.hpp"
 #include "sim/schedule/text.hpp"
 #include "workloads/scenario/simulate.hpp"
 
@@ -45,16 +44,14 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   call.products = metrics.products;
   constexpr std::int64_t joins = 2;  // what inline_calls() writes around them
   call.tasks = metrics.tasks + joins * size_of(lowered.programs[program].devices);
-  Bytes arguments;
-  for (std::size_t b = 0; b < static_cast<std::size_t>(lowered.functions[function].parameters); ++b)
-    arguments += size_on_device(alone.programs.front().buffers[b]);
-  call.scratch = metrics.peak_memory - arguments;
+  BufferLives lives{*model};
+  read_times(*model, *timeline, lives);
+  lives.describe(call, node, static_cast<std::size_t>(lowered.functions[function].parameters));
   call.times = device_times(*model, *timeline, node);
   const DeviceMetrics device = measure_devices(*model, *timeline)[node];
   call.sent = device.sent;
   call.received = device.received;
   for (const OperationMetrics& operation : measure_operations(*model, *timeline, model->device_of[node])) call.memory_bytes += operation.memory_bytes;
-  call.writes = written_parameters(lowered.functions[function]);
   for (const AxisMetrics& axis : metrics.axes) call.axes.push_back({axis.axis, axis.link_bytes, axis.transfers});
   return std::optional<PlayedCall>{std::move(call)};
 }
@@ -113,93 +110,240 @@ bool share_one(const std::vector<bool>& a, const std::vector<bool>& b) {
   return false;
 }
 
-/// Everything that might disturb a call, found from routes alone.
-Expected<std::vector<CallConflict>> conflicts_of(const System& system, const Schedule& lowered) {
-  LinksOfTransfers routes{lowered, system};
-  const std::size_t programs = lowered.programs.size();
-  std::vector<LinksOfTransfers::Links> of_calls(programs, routes.none());
-  const auto same_way = [](const Op& a, const Op& b) {
-    const auto *one = std::get_if<Shift>(&a), *other = std::get_if<Shift>(&b);
-    if (one != nullptr && other != nullptr)
-      return one->axis == other->axis && one->by == other->by && one->route_order == other->route_order && one->in_switch == other->in_switch;
-    const auto *sent = std::get_if<Send>(&a), *also = std::get_if<Send>(&b);
-    return sent != nullptr && also != nullptr && sent->to == also->to && sent->route_order == also->route_order;
-  };
-  for (std::size_t p = 0; p < programs; ++p) {
-    std::vector<const Op*> known;
-    for (std::size_t f = 0; f < lowered.functions.size(); ++f) {
-      const bool called = std::any_of(lowered.programs[p].tasks.begin(), lowered.programs[p].tasks.end(), [&](const Task& task) {
-        const auto* call = std::get_if<Call>(&task.op);
-        return call != nullptr && static_cast<std::size_t>(call->function) == f;
-      });
-      if (!called) continue;
-      for (const Task& task : lowered.functions[f].body.tasks) {
-        if (!std::holds_alternative<Shift>(task.op)) continue;
-        if (std::any_of(known.begin(), known.end(), [&](const Op* op) { return same_way(*op, task.op); })) continue;
-        known.push_back(&task.op);
-        if (auto ok = routes.add(task.op, lowered.programs[p].devices, of_calls[p]); !ok) return ok.error();
+bool same_way(const Op& a, const Op& b) {
+  const auto *one = std::get_if<Shift>(&a), *other = std::get_if<Shift>(&b);
+  if (one != nullptr && other != nullptr)
+    return one->axis == other->axis && one->by == other->by && one->route_order == other->route_order && one->in_switch == other->in_switch;
+  const auto *sent = std::get_if<Send>(&a), *also = std::get_if<Send>(&b);
+  return sent != nullptr && also != nullptr && sent->to == also->to && sent->route_order == also->route_order;
+}
+
+/// The functions that a program calls.
+std::set<int> functions_of(const Program& program) {
+  std::set<int> called;
+  for (const Task& task : program.tasks)
+    if (const auto* call = std::get_if<Call>(&task.op)) called.insert(call->function);
+  return called;
+}
+
+/// Finds what uses links of calls.
+class ConflictFinder {
+ public:
+  ConflictFinder(const System& system, const Schedule& lowered) : schedule_{lowered}, routes_{lowered, system} {}
+
+  Expected<CallConflicts> run() {
+    for (std::uint32_t p = 0; p < schedule_.programs.size(); ++p)
+      for (const int function : functions_of(schedule_.programs[p])) {
+        auto links = links_of(function, schedule_.programs[p].devices);
+        if (!links) return links.error();
+        if (std::find(links->begin(), links->end(), true) != links->end()) calls_.push_back({{p, function}, *std::move(links)});
       }
-    }
+    for (std::uint32_t q = 0; q < schedule_.programs.size(); ++q)
+      if (auto ok = add_users_in(q); !ok) return ok.error();
+    return std::move(found_);
   }
-  std::vector<CallConflict> conflicts;
-  for (std::uint32_t q = 0; q < programs; ++q) {
+
+ private:
+  using Links = LinksOfTransfers::Links;
+  struct CalledLinks {
+    CallConflicts::Caller caller;
+    Links links;
+  };
+
+  Expected<Links> links_of(int function, const DeviceSet& devices) {
+    Links links = routes_.none();
+    std::vector<const Op*> known;
+    for (const Task& task : schedule_.functions[static_cast<std::size_t>(function)].body.tasks) {
+      if (!std::holds_alternative<Shift>(task.op)) continue;
+      if (std::any_of(known.begin(), known.end(), [&](const Op* op) { return same_way(*op, task.op); })) continue;
+      known.push_back(&task.op);
+      if (auto ok = routes_.add(task.op, devices, links); !ok) return ok.error();
+    }
+    return links;
+  }
+
+  /// The position of the callers whose links meet these; nullopt: there are none. `but`: a program whose own calls do not count.
+  std::optional<std::size_t> callers_on(const Links& links, std::optional<std::uint32_t> but) {
+    std::vector<CallConflicts::Caller> callers;
+    for (const CalledLinks& called : calls_)
+      if (called.caller.program != but && share_one(called.links, links)) callers.push_back(called.caller);
+    if (callers.empty()) return std::nullopt;
+    found_.callers.push_back(std::move(callers));
+    return found_.callers.size() - 1;
+  }
+
+  Status add_users_in(std::uint32_t q) {
+    const Program& program = schedule_.programs[q];
+    std::map<int, std::optional<std::size_t>> of_calls;
+    for (const CalledLinks& called : calls_)
+      if (called.caller.program == q) of_calls[called.caller.function] = callers_on(called.links, q);
     struct Known {
       const Op* op;
-      std::vector<std::uint32_t> callers;
+      std::optional<std::size_t> callers;
     };
     std::vector<Known> known;
-    std::vector<std::uint32_t> of_other_calls;
-    for (std::uint32_t p = 0; p < programs; ++p)
-      if (p != q && share_one(of_calls[p], of_calls[q])) of_other_calls.push_back(p);
-    for (std::size_t t = 0; t < lowered.programs[q].tasks.size(); ++t) {
-      const Op& op = lowered.programs[q].tasks[t].op;
-      if (std::holds_alternative<Call>(op)) {
-        for (const std::uint32_t p : of_other_calls) conflicts.push_back({p, q, t});
-        continue;
+    for (std::size_t t = 0; t < program.tasks.size(); ++t) {
+      const Op& op = program.tasks[t].op;
+      std::optional<std::size_t> callers;
+      if (const auto* call = std::get_if<Call>(&op)) {
+        if (const auto of_call = of_calls.find(call->function); of_call != of_calls.end()) callers = of_call->second;
+      } else if (std::holds_alternative<Shift>(op) || std::holds_alternative<Send>(op)) {
+        auto entry = std::find_if(known.begin(), known.end(), [&](const Known& other) { return same_way(*other.op, op); });
+        if (entry == known.end()) {
+          Links links = routes_.none();
+          if (auto ok = routes_.add(op, program.devices, links); !ok) return ok.error();
+          entry = known.insert(known.end(), {&op, callers_on(links, std::nullopt)});
+        }
+        callers = entry->callers;
       }
-      if (!std::holds_alternative<Shift>(op) && !std::holds_alternative<Send>(op)) continue;
-      auto found = std::find_if(known.begin(), known.end(), [&](const Known& other) { return same_way(*other.op, op); });
-      if (found == known.end()) {
-        auto links = routes.none();
-        if (auto ok = routes.add(op, lowered.programs[q].devices, links); !ok) return ok.error();
-        Known added{&op, {}};
-        for (std::uint32_t p = 0; p < programs; ++p)
-          if (share_one(of_calls[p], links)) added.callers.push_back(p);
-        known.push_back(std::move(added));
-        found = known.end() - 1;
-      }
-      for (const std::uint32_t p : found->callers) conflicts.push_back({p, q, t});
+      if (callers) found_.users.push_back({q, t, *callers});
     }
+    return success();
   }
-  return conflicts;
-}
 
-/// When any node of a program is in a call.
-std::vector<Interval> times_of_calls(const Model& model, const Timeline& timeline, std::uint32_t p) {
-  std::vector<Interval> times;
-  for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
-    if (model.call(p, t) == nullptr) continue;
-    const Participants& who = model.deployment.who(p, t);
-    for (std::size_t l = 0; l < who.to.size(); ++l)
-      if (who.does(l)) times.push_back({timeline.start(model.deployment.activity(p, t, l)), timeline.sent(model.deployment.activity(p, t, l))});
-  }
-  return merged(std::move(times));
-}
-
-bool meets(const std::vector<Interval>& merged_times, const Interval& interval) {
-  const auto next = std::partition_point(merged_times.begin(), merged_times.end(), [&](const Interval& other) { return other.end <= interval.begin; });
-  return next != merged_times.end() && next->begin < interval.end;
-}
+  const Schedule& schedule_;
+  LinksOfTransfers routes_;
+  std::vector<CalledLinks> calls_;
+  CallConflicts found_;
+};
 
 std::string name_of_task(const Model& model, std::uint32_t program, std::size_t task) {
   return fmt::format("task {}{}", task_name(model.schedule->programs[program], TaskId{task}),
                      model.schedule->programs.size() == 1 ? "" : fmt::format(" of program {}", program));
 }
 
+/// When the calls of a program are played.
+class CallTimes {
+ public:
+  struct Played {
+    std::size_t task = 0;
+    Interval when;
+    bool together = true;  // all devices begin it at the same time
+  };
+
+  CallTimes(const Model& model, const Timeline& timeline, std::uint32_t program) {
+    for (std::size_t t = 0; t < model.costs[program].size(); ++t) {
+      if (model.call(program, t) == nullptr) continue;
+      const Participants& who = model.deployment.who(program, t);
+      std::optional<Played> played;
+      for (std::size_t l = 0; l < who.to.size(); ++l) {
+        if (!who.does(l)) continue;
+        const std::uint32_t a = model.deployment.activity(program, t, l);
+        const Interval when{timeline.start(a), timeline.sent(a)};
+        if (!played) played = Played{t, when};
+        played->together = played->together && played->when == when;
+        played->when = {std::min(played->when.begin, when.begin), std::max(played->when.end, when.end)};
+      }
+      if (played) calls_.push_back(*played);
+    }
+    latest_end_.reserve(calls_.size());
+    for (const Played& played : calls_) latest_end_.push_back(std::max(played.when.end, latest_end_.empty() ? Picoseconds{} : latest_end_.back()));
+  }
+
+  [[nodiscard]] const std::vector<Played>& all() const { return calls_; }
+
+  /// Calls visit(task) for each call that goes on during an interval. Devices that begin calls at different times may have them out of order.
+  template <class Visit>
+  void each_during(const Interval& when, Visit visit) const {
+    if (when.begin == when.end) return;
+    const auto first = std::ranges::upper_bound(latest_end_, when.begin) - latest_end_.begin();
+    for (auto call = calls_.begin() + first; call != calls_.end() && call->when.begin < when.end; ++call)
+      if (call->when.begin < call->when.end && when.begin < call->when.end) visit(call->task);
+  }
+
+ private:
+  std::vector<Played> calls_;             // in program order, which is that of their begins on any one device
+  std::vector<Picoseconds> latest_end_;  // of those up to each
+};
+
+/// Finds the calls of a run that something else takes part in.
+class Inexactness {
+ public:
+  Inexactness(const Model& model, const Timeline& timeline) : model_{model}, timeline_{timeline} {
+    for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
+      times_.emplace_back(model, timeline, p);
+      found_.chosen.emplace_back(model.costs[p].size(), false);
+    }
+  }
+
+  InexactCalls run(const CallConflicts& conflicts) {
+    for (std::uint32_t p = 0; p < times_.size(); ++p)
+      for (const CallTimes::Played& played : times_[p].all())
+        if (!played.together) choose(p, played.task, [&] { return fmt::format("devices begin {} at different times", name_of_task(model_, p, played.task)); });
+    look_at_links(conflicts);
+    const Chip& chip = model_.machine->chip;
+    if (chip.memory_shared && !is_unlimited(chip.hbm_bandwidth) && chip.transfer_memory_passes > 0) look_at_memory();
+    return std::move(found_);
+  }
+
+ private:
+  template <class Why>
+  void choose(std::uint32_t program, std::size_t task, Why why) {
+    if (found_.chosen[program][task]) return;
+    found_.chosen[program][task] = true;
+    if (found_.count++ == 0) found_.why = why();
+  }
+
+  /// Calls visit(local node, interval) for each activity of a task.
+  template <class Visit>
+  void each_activity(std::uint32_t p, std::size_t t, Visit visit) const {
+    const Participants& who = model_.deployment.who(p, t);
+    for (std::size_t l = 0; l < who.to.size(); ++l) {
+      if (!who.does(l)) continue;
+      const std::uint32_t a = model_.deployment.activity(p, t, l);
+      visit(l, Interval{timeline_.start(a), timeline_.sent(a)});
+    }
+  }
+
+  void look_at_links(const CallConflicts& conflicts) {
+    for (const CallConflicts::User& user : conflicts.users)
+      each_activity(user.program, user.task, [&](std::size_t, const Interval& when) {
+        for (const CallConflicts::Caller& caller : conflicts.callers[user.callers])
+          times_[caller.program].each_during(when, [&](std::size_t call) {
+            if (std::get<Call>(model_.task(caller.program, call).op).function != caller.function) return;
+            choose(caller.program, call, [&] {
+              return fmt::format("{} uses links of {} at the same time", name_of_task(model_, user.program, user.task), name_of_task(model_, caller.program, call));
+            });
+          });
+      });
+  }
+
+  /// A transfer of a program reads the memory of its sender and writes that of its receiver. dma tasks draw memory, too.
+  void look_at_memory() {
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
+        const TaskCost& cost = model_.costs[p][t];
+        const bool moves = cost.kind == TaskCost::Kind::transfer && cost.flow_bytes > 0, works = cost.kind == TaskCost::Kind::work && !cost.on_core && cost.memory_bytes > 0;
+        if (!moves && !works) continue;
+        const Participants& who = model_.deployment.who(p, t);
+        each_activity(p, t, [&](std::size_t l, const Interval& when) {
+          use_memory(p, p, t, when);
+          if (const std::uint32_t q = moves ? model_.deployment.places[who.to[l]].program : p; q != p) use_memory(q, p, t, when);
+        });
+      }
+  }
+
+  /// Of a program's devices, by a task of `user`.
+  void use_memory(std::uint32_t program, std::uint32_t user, std::size_t task, const Interval& when) {
+    times_[program].each_during(when, [&](std::size_t call) {
+      choose(program, call, [&] {
+        return fmt::format("{} uses the memory of {} at the same time", name_of_task(model_, user, task), name_of_task(model_, program, call));
+      });
+    });
+  }
+
+  const Model& model_;
+  const Timeline& timeline_;
+  std::vector<CallTimes> times_;
+  InexactCalls found_;
+};
+
 }  // namespace
 
 Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered, const RunOptions& options) {
   if (!system.placement.speed.empty()) return PlayableCalls{nullptr, "cores differ in speed"};
+  const auto& shares = system.machine.software.core_share;
+  if (std::any_of(shares.begin(), shares.end(), [](double share) { return share > 0; })) return PlayableCalls{nullptr, "transfers take time of the core (software.core_share)"};
   auto calls = std::make_shared<PlayedCalls>(lowered.programs.size(), std::vector<PlayedCall>(lowered.functions.size()));
   for (std::size_t p = 0; p < lowered.programs.size(); ++p) {
     std::vector<bool> done(lowered.functions.size(), false);
@@ -219,57 +363,11 @@ Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered
       (*calls)[p][f] = **std::move(played);
     }
   }
-  auto conflicts = conflicts_of(system, lowered);
-  if (!conflicts) return conflicts.error();
-  return PlayableCalls{std::move(calls), {}, *std::move(conflicts)};
+  return PlayableCalls{std::move(calls), {}};
 }
 
-std::string why_inexact(const Model& model, const Timeline& timeline, const std::vector<CallConflict>& conflicts) {
-  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
-    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
-      if (model.call(p, t) == nullptr) continue;
-      const Participants& who = model.deployment.who(p, t);
-      std::optional<Picoseconds> first;
-      for (std::size_t l = 0; l < who.to.size(); ++l) {
-        if (!who.does(l)) continue;
-        const Picoseconds start = timeline.start(model.deployment.activity(p, t, l));
-        if (first && *first != start) return fmt::format("devices begin {} at different times", name_of_task(model, p, t));
-        first = start;
-      }
-    }
-  std::map<std::uint32_t, std::vector<Interval>> times;
-  for (const CallConflict& conflict : conflicts) {
-    const auto [of_caller, added] = times.try_emplace(conflict.caller);
-    if (added) of_caller->second = times_of_calls(model, timeline, conflict.caller);
-    const Participants& who = model.deployment.who(conflict.program, conflict.task);
-    for (std::size_t l = 0; l < who.to.size(); ++l) {
-      if (!who.does(l)) continue;
-      const std::uint32_t a = model.deployment.activity(conflict.program, conflict.task, l);
-      if (meets(of_caller->second, {timeline.start(a), timeline.sent(a)}))
-        return fmt::format("{} uses links of calls{} at the same time", name_of_task(model, conflict.program, conflict.task),
-                           model.costs.size() == 1 ? "" : fmt::format(" of program {}", conflict.caller));
-    }
-  }
-  return {};
-}
+Expected<CallConflicts> call_conflicts(const System& system, const Schedule& lowered) { return ConflictFinder{system, lowered}.run(); }
 
-Bytes beside_calls(const Model& model, const Timeline& timeline) {
-  std::vector<std::vector<Interval>> times;
-  for (std::uint32_t p = 0; p < model.costs.size(); ++p) times.push_back(times_of_calls(model, timeline, p));
-  Bytes total;
-  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
-    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
-      const TaskCost& cost = model.costs[p][t];
-      if (cost.kind != TaskCost::Kind::transfer) continue;
-      const Participants& who = model.deployment.who(p, t);
-      for (std::size_t l = 0; l < who.to.size(); ++l) {
-        if (!who.does(l)) continue;
-        const std::uint32_t a = model.deployment.activity(p, t, l), q = model.deployment.places[who.to[l]].program;
-        const Interval flight{timeline.start(a), timeline.sent(a)};
-        if (meets(times[p], flight) || meets(times[q], flight)) total += std::int64_t{model.devices_in[model.deployment.programs[p].devices[l]]} * cost.payload;
-      }
-    }
-  return total;
-}
+InexactCalls inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts) { return Inexactness{model, timeline}.run(conflicts); }
 
 }  // namespace podsim

@@ -6,36 +6,48 @@
 #include <vector>
 
 #include "sim/engine/timeline.hpp"
+#include "sim/schedule/calls.hpp"
 #include "topologies/system.hpp"
 #include "workloads/scenario/run_options.hpp"
 
 namespace podsim {
 
-/// A transfer, or another program's Call, that uses a link of a program's calls. At the same time as such a call, it would be slowed down by it.
-struct CallConflict {
-  std::uint32_t caller = 0;   // the program whose calls
-  std::uint32_t program = 0;  // of the transfer or Call
-  std::size_t task = 0;
-};
+/// Playing a call as one task is exact where all devices of its program begin it at the same time and do the same in it, and nothing else uses its links
+/// or the memory of its devices meanwhile. play_calls() asks beforehand that every function folds to one class of devices, that cores are of equal speed and
+/// that transfers take none of their time; inexact_calls() looks at the rest after the run.
 
 /// The functions of a lowered schedule on a system, ready to be played; or the reason why calls must be inlined.
 struct PlayableCalls {
   std::shared_ptr<const PlayedCalls> calls;  // null: they cannot be played
   std::string why_not{};
-  std::vector<CallConflict> conflicts{};
 };
-
-/// Playing a call as one task is exact where all devices of a program begin it at the same time and do the same in it, and nothing else uses its links
-/// meanwhile. Before the run this asks that every function folds to one class of devices, and that cores are of equal speed.
-///   cost    a run of des for each function and program that calls it, and a route per device and distinct transfer
+///   cost    a run of des for each function and program that calls it
 /// Errors: those of the model and of the engine; cancelled work.
 Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered, const RunOptions& options);
 
-/// Why a run that played its calls is not exact: devices that began a call at different times, or a conflict at one time. Empty: it is exact, but for
-/// the transfers of beside_calls().
-std::string why_inexact(const Model& model, const Timeline& timeline, const std::vector<CallConflict>& conflicts);
+/// What may use links of calls: the transfers of programs, and other programs' Calls.
+struct CallConflicts {
+  struct Caller {
+    std::uint32_t program = 0;
+    int function = 0;
+  };
+  struct User {
+    std::uint32_t program = 0;
+    std::size_t task = 0;     // a transfer or Call
+    std::size_t callers = 0;  // position in `callers`: calls of these use one of its links
+  };
+  std::vector<std::vector<Caller>> callers;
+  std::vector<User> users;
+};
+/// Found from routes alone; the calls of a program are its own order's to keep apart. Cost a route per device and distinct transfer. Errors: those of routes.
+Expected<CallConflicts> call_conflicts(const System& system, const Schedule& lowered);
 
-/// What passes while calls are played and would share the memory or the core of its devices with them: the payload that devices send and receive then.
-Bytes beside_calls(const Model& model, const Timeline& timeline);
+/// The calls of a run that were played and would have taken another time task by task.
+struct InexactCalls {
+  ChosenCalls chosen;
+  std::int64_t count = 0;
+  std::string why;  // of the first one
+};
+InexactCalls inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts);
 
 }  // namespace podsim

@@ -189,7 +189,7 @@ podsim::Run run_of(const System& system, const Schedule& schedule, bool inlined,
   return *std::move(run);
 }
 
-TEST(PlayedCalls, TakeThePicosecondsOfTheirTasks) {
+TEST(PlayedCalls, TakeThePicosecondsAndBytesOfTheirTasks) {
   int beside = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
@@ -198,30 +198,31 @@ TEST(PlayedCalls, TakeThePicosecondsOfTheirTasks) {
       const System system = system_of(step, machine);
       const Schedule schedule = StepWriter{step, system.mesh}.write();
       const podsim::Run played = run_of(system, schedule, false), inlined = run_of(system, schedule, true);
-      EXPECT_GT(played.row.calls.played, 0) << step.stages << " " << step.fsdp << " " << step.columns << " " << machine << played.row.calls.why_inlined;
+      const CallSummary& calls = played.row.calls;
+      EXPECT_GT(calls.played, 0) << step.stages << " " << step.fsdp << " " << step.columns << " " << machine << calls.why_inlined;
       EXPECT_EQ(inlined.row.calls.played, 0);
-      EXPECT_EQ(played.row.calls.played, 2 * step.stages * step.layers * step.microbatches);
+      EXPECT_EQ(calls.played + calls.inlined, 2 * step.stages * step.layers * step.microbatches);
       EXPECT_LT(played.model.schedule->programs.front().tasks.size(), inlined.model.schedule->programs.front().tasks.size());
       EXPECT_EQ(played.metrics.tasks, inlined.metrics.tasks);
       EXPECT_EQ(played.metrics.link_bytes, inlined.metrics.link_bytes);
       EXPECT_EQ(played.metrics.flops, inlined.metrics.flops);
-      EXPECT_GE(played.metrics.peak_memory, inlined.metrics.peak_memory);
-      const double ratio = played.row.result.makespan_s / inlined.row.result.makespan_s;
-      if (machine == "ideal" || played.row.calls.beside == Bytes{}) {
-        EXPECT_EQ(played.metrics.makespan, inlined.metrics.makespan);
-        EXPECT_EQ(played.metrics.split.compute, inlined.metrics.split.compute);
-      } else {
-        EXPECT_NEAR(ratio, 1, 0.01);
+      EXPECT_EQ(played.metrics.peak_memory, inlined.metrics.peak_memory);
+      EXPECT_EQ(played.metrics.makespan, inlined.metrics.makespan);
+      EXPECT_EQ(played.metrics.split, inlined.metrics.split);
+      if (machine == "ideal") {
+        EXPECT_EQ(calls.inlined, 0);
+      } else if (calls.inlined > 0) {
+        EXPECT_THAT(calls.why_inlined, HasSubstr("uses the memory of"));
         ++beside;
       }
     }
   }
-  EXPECT_GT(beside, 10);  // the looser comparison is made, too
+  EXPECT_GT(beside, 10) << "activations pass beside calls";
 }
 
 /// Every moment of every device, so that whatever is split or attributed is the same.
 TEST(PlayedCalls, SplitAStepAsTheirTasksDo) {
-  int exact = 0, bubbles = 0, axes = 0;
+  int bubbles = 0, axes = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Step step = random_step(seed);
@@ -230,9 +231,7 @@ TEST(PlayedCalls, SplitAStepAsTheirTasksDo) {
       const System system = system_of(step, machine);
       const Schedule schedule = StepWriter{step, system.mesh}.write();
       const podsim::Run played = run_of(system, schedule, false), inlined = run_of(system, schedule, true);
-      ASSERT_EQ(played.row.calls.played, 3 * step.stages * step.layers * step.microbatches);
-      if (played.metrics.makespan != inlined.metrics.makespan) continue;  // TakeThePicosecondsOfTheirTasks says when
-      ++exact;
+      ASSERT_EQ(played.row.calls.played + played.row.calls.inlined, 3 * step.stages * step.layers * step.microbatches);
       EXPECT_EQ(played.metrics.busiest, inlined.metrics.busiest);
       EXPECT_EQ(played.metrics.split, inlined.metrics.split);
       EXPECT_EQ(played.metrics.axes, inlined.metrics.axes);
@@ -251,7 +250,6 @@ TEST(PlayedCalls, SplitAStepAsTheirTasksDo) {
       }
     }
   }
-  EXPECT_GT(exact, 40);
   EXPECT_GT(bubbles, 100);
   EXPECT_GT(axes, 100);
 }
@@ -267,7 +265,7 @@ TEST(PlayedCalls, OfRanksHaveTheFiguresOfTheirTasks) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     EXPECT_EQ(ranks[r].busiest, flat[r].busiest);
     EXPECT_EQ(ranks[r].split, flat[r].split);
-    EXPECT_GE(ranks[r].peak_memory, flat[r].peak_memory) << "scratch buffers of a call count for all of its time";
+    EXPECT_EQ(ranks[r].peak_memory, flat[r].peak_memory);
     Bytes live, scratch;
     for (const LiveBuffer& buffer : live_at_peak(played.model, played.timeline, ranks[r].busiest)) {
       live += buffer.size;
@@ -301,10 +299,47 @@ TEST(PlayedCalls, AreInlinedWhereSomethingElseUsesTheirLinks) {
   step.early_gather = true;
   const Schedule beside = StepWriter{step, system.mesh}.write();
   const podsim::Run run = run_of(system, beside, false);
-  EXPECT_EQ(run.row.calls.played, 0);
-  EXPECT_THAT(run.row.calls.why_inlined, HasSubstr("uses links of calls of program"));
+  EXPECT_GT(run.row.calls.inlined, 0);
+  EXPECT_THAT(run.row.calls.why_inlined, HasSubstr("uses links of"));
   EXPECT_EQ(run.metrics.makespan, run_of(system, beside, true).metrics.makespan);
   EXPECT_GT(run.metrics.makespan, run_of(system, apart, true).metrics.makespan) << "or the conflict would be harmless";
+}
+
+/// Pieces of a share may go before the begin of a call, and behind its end.
+TEST(PlayedCalls, AreInlinedWhereTransfersTakeTimeOfTheCore) {
+  const Step step = random_step(5);
+  System system = system_of(step, "ideal");
+  system.machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.15;
+  const Schedule schedule = StepWriter{step, system.mesh}.write();
+  const podsim::Run run = run_of(system, schedule, false), inlined = run_of(system, schedule, true);
+  EXPECT_EQ(run.row.calls.played, 0);
+  EXPECT_EQ(run.row.calls.why_inlined, "transfers take time of the core (software.core_share)");
+  EXPECT_EQ(run.metrics.makespan, inlined.metrics.makespan);
+  EXPECT_EQ(run.metrics.split, inlined.metrics.split);
+}
+
+/// What was inlined is played like the rest: only calls that something crosses are.
+TEST(InlineCalls, OfSomeLeavesTheOthers) {
+  const Step step = random_step(3);
+  const System system = system_of(step, "ideal");
+  Schedule schedule = StepWriter{step, system.mesh}.write();
+  const podsim::Run whole = run_of(system, schedule, false);
+  for (const std::size_t every : {2U, 3U}) {
+    ChosenCalls chosen;
+    std::size_t count = 0;
+    for (const Program& program : schedule.programs) {
+      chosen.emplace_back();
+      for (const Task& task : program.tasks) chosen.back().push_back(std::holds_alternative<Call>(task.op) && ++count % every == 0);
+    }
+    const Schedule some = inline_calls(schedule, chosen);
+    const podsim::Run run = run_of(system, some, false);
+    const Schedule flat = inline_calls(*run.lowered);
+    EXPECT_THAT(texts(validate(flat).all()), IsEmpty());
+    EXPECT_EQ(run.row.calls.played + run.row.calls.inlined, whole.row.calls.played - static_cast<std::int64_t>(count / every));
+    EXPECT_EQ(run.metrics.makespan, whole.metrics.makespan);
+    EXPECT_EQ(run.metrics.split, whole.metrics.split);
+    EXPECT_EQ(run.metrics.peak_memory, whole.metrics.peak_memory);
+  }
 }
 
 TEST(PlayedCalls, AreInlinedWhereDevicesDiffer) {

@@ -3,8 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include <cassert>
-
+#include "sim/base/invariant.hpp"
 #include "sim/config/files.hpp"
 #include "workloads/scenario/scenario_message.hpp"
 
@@ -18,7 +17,7 @@ constexpr FileFormat scenario_format{"a scenario", 0, 1};
 
 const pb::FieldDescriptor& descriptor_of(const FieldKind& field) {
   const pb::FieldDescriptor* found = proto::Scenario::descriptor()->FindFieldByName(std::string{field.name});
-  assert(found != nullptr);
+  PODSIM_ASSERT(found != nullptr);
   return *found;
 }
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <set>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/training/step.hpp"
 
 namespace podsim {
@@ -18,7 +18,7 @@ std::vector<Slice> slices_2d(const Machine& machine, std::int64_t chips) {
   for (std::int64_t rows = chips; rows >= 1; --rows) {
     if (chips % rows != 0) continue;
     const auto slice = parse_slice(fmt::format("{}x{}", rows, chips / rows), machine, of_field("chips"));
-    assert(slice);
+    PODSIM_ASSERT(slice);
     slices.push_back(*slice);
   }
   return slices;
@@ -38,7 +38,7 @@ std::vector<Slice> turned(const Machine& machine, const Slice& slice, bool turns
   do {
     if (!turns || other.extents == slice.extents) continue;
     const auto known = parse_slice(to_text(other), machine, of_field("slice"));
-    assert(known);
+    PODSIM_ASSERT(known);
     slices.push_back(*known);
   } while (turns && std::next_permutation(other.extents.begin(), other.extents.end()));
   return slices;

@@ -69,15 +69,20 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
                       instances * 1e-6, instances / instances_per_second, instances * bytes_per_instance * 1e-9, options.most_instances * 1e-6)};
 }
 
-/// The schedule without calls. Errors: without `force` more tasks than memory should be spent on.
-Expected<Schedule> write_out_calls(const Schedule& schedule, const RunOptions& options) {
+/// Errors: without `force` more tasks than memory should be spent on. `tasks`: what the result has.
+Status check_written_out(const Schedule& schedule, double tasks, const RunOptions& options) {
   constexpr double bytes_per_task = 2000, instances_per_task = 25;  // 1.04 GB for 488 thousand tasks, recorded: run --calls inline of a module
-  const double tasks = tasks_written_out(schedule), most = options.most_instances / instances_per_task;
-  if (tasks > most && !options.force)
-    return Diagnostic{{},
-                      fmt::format("the calls of {} written out are {:.3g} million tasks, about {:.2g} GB; expected less than {:.3g} million, or `force` to run it. Played as one task each, which `calls` "
-                                  "auto on des does where it is exact, they need no more than the functions; explaining a run writes them out",
-                                  schedule.name, tasks * 1e-6, tasks * bytes_per_task * 1e-9, most * 1e-6)};
+  const double most = options.most_instances / instances_per_task;
+  if (tasks <= most || options.force) return success();
+  return Diagnostic{{},
+                    fmt::format("the calls of {} written out are {:.3g} million tasks, about {:.2g} GB; expected less than {:.3g} million, or `force` to run it. Played as one task each, which `calls` "
+                                "auto on des does where it is exact, they need no more than the functions; explaining a run writes them out",
+                                schedule.name, tasks * 1e-6, tasks * bytes_per_task * 1e-9, most * 1e-6)};
+}
+
+/// The schedule without calls. Errors: those of check_written_out().
+Expected<Schedule> write_out_calls(const Schedule& schedule, const RunOptions& options) {
+  if (auto ok = check_written_out(schedule, tasks_written_out(schedule), options); !ok) return ok.error();
   return inline_calls(schedule);
 }
 
@@ -218,12 +223,31 @@ std::string lowering_of(const System& system, const Problem& problem) {
 
 namespace {
 
-Status inline_calls_of(Run& run, std::string why, const RunOptions& options) {
+std::int64_t calls_in(const Schedule& schedule) {
+  std::int64_t count = 0;
+  for (const Program& program : schedule.programs)
+    count += std::count_if(program.tasks.begin(), program.tasks.end(), [](const Task& task) { return std::holds_alternative<Call>(task.op); });
+  return count;
+}
+
+/// All of them, without a model that plays any.
+Status inline_all_calls(Run& run, std::string why, const RunOptions& options) {
   auto inlined = write_out_calls(*run.lowered, options);
   if (!inlined) return in_context("calls cannot be played: " + why, inlined.error());
+  CallSummary& calls = run.row.calls;
+  calls.inlined += calls_in(*run.lowered);
+  if (calls.why_inlined.empty()) calls.why_inlined = std::move(why);
   run.lowered = std::make_unique<const Schedule>(*std::move(inlined));
-  run.conflicts.clear();
-  run.row.calls = {0, std::move(why), {}};
+  return success();
+}
+
+/// Those whose play was not exact.
+Status inline_some_calls(Run& run, const InexactCalls& inexact, const RunOptions& options) {
+  if (auto ok = check_written_out(*run.lowered, tasks_written_out(*run.lowered, inexact.chosen), options); !ok) return in_context("calls cannot be played: " + inexact.why, ok.error());
+  CallSummary& calls = run.row.calls;
+  calls.inlined += inexact.count;
+  if (calls.why_inlined.empty()) calls.why_inlined = inexact.why;
+  run.lowered = std::make_unique<const Schedule>(inline_calls(*run.lowered, inexact.chosen));
   return success();
 }
 
@@ -237,16 +261,15 @@ Expected<bool> add_model_like(const Run& like, Run& run, const RunOptions& optio
   return true;
 }
 
-/// With calls played, where that may be exact.
-Status add_model(Run& run, const RunOptions& options) {
-  std::shared_ptr<const PlayedCalls> calls;
-  if (has_calls(*run.lowered)) {
+/// With calls played, by `calls` or by what play_calls() finds, where that may be exact.
+Status add_model(Run& run, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls = {}) {
+  if (!has_calls(*run.lowered)) calls = nullptr;
+  if (calls == nullptr && has_calls(*run.lowered)) {
     auto playable = play_calls(*run.system, *run.lowered, options);
     if (!playable) return playable.error();
     calls = std::move(playable->calls);
-    run.conflicts = std::move(playable->conflicts);
     if (calls == nullptr)
-      if (auto ok = inline_calls_of(run, playable->why_not, options); !ok) return ok;
+      if (auto ok = inline_all_calls(run, playable->why_not, options); !ok) return ok;
   }
   auto model = model_on(*run.system, *run.lowered, options, std::move(calls));
   if (!model) return model.error();
@@ -285,13 +308,6 @@ Expected<std::optional<Metrics>> run_and_measure(Run& run, const RunOptions& opt
   MetricsReader::Measured measured = reader->measured(run.timeline.makespan);
   run.timeline = with_counts(std::move(measured.timeline), run.timeline);
   return std::optional<Metrics>{std::move(measured.metrics)};
-}
-
-std::int64_t calls_in(const Schedule& schedule) {
-  std::int64_t count = 0;
-  for (const Program& program : schedule.programs)
-    count += std::count_if(program.tasks.begin(), program.tasks.end(), [](const Task& task) { return std::holds_alternative<Call>(task.op); });
-  return count;
 }
 
 }  // namespace
@@ -345,12 +361,15 @@ Status play(Run& run, const RunOptions& options) {
   if (!measured) return measured.error();
   if (run.timeline.interrupted) return success();
   if (run.model.calls != nullptr) {
-    if (std::string why = why_inexact(run.model, run.timeline, run.conflicts); !why.empty()) {
-      if (auto ok = inline_calls_of(run, std::move(why), options); !ok) return ok;
-      if (auto ok = add_model(run, options); !ok) return ok.error();
+    const auto conflicts = call_conflicts(*run.system, *run.lowered);
+    if (!conflicts) return conflicts.error();
+    if (const InexactCalls inexact = inexact_calls(run.model, run.timeline, *conflicts); inexact.count > 0) {
+      // Without those calls other ones may begin at other times, so it looks again.
+      if (auto ok = inline_some_calls(run, inexact, options); !ok) return ok;
+      if (auto ok = add_model(run, options, run.model.calls); !ok) return ok.error();
       return play(run, options);
     }
-    run.row.calls = {calls_in(*run.lowered), {}, beside_calls(run.model, run.timeline)};
+    run.row.calls.played = calls_in(*run.lowered);
   }
   conclude(run, *std::move(measured), wall, options);
   return success();

@@ -24,9 +24,8 @@ struct Override {
 
 /// How the calls of a schedule were simulated.
 struct CallSummary {
-  std::int64_t played = 0;    // Calls of all programs, each as one task; 0: there are none, or they were inlined
-  std::string why_inlined{};  // instead
-  Bytes beside{};             // payload that moved beside played calls without sharing memory with them
+  std::int64_t played = 0, inlined = 0;  // Calls of all programs: each as one task, and task by task as playing those is not exact
+  std::string why_inlined{};             // the first one, or all of them
 };
 
 /// The figures of a run, with what distinguishes it from other runs: a row of a comparison.
@@ -55,7 +54,6 @@ struct Run {
   Timeline timeline;  // interrupted: there are no metrics, and the row has no figures
   Metrics metrics;
   Row row;
-  std::vector<CallConflict> conflicts{};  // of played calls
 };
 
 /// The model of a lowered schedule on a system. One with calls has them played: by `calls`, or by what play_calls() finds. Errors: calls cannot be

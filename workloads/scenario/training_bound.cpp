@@ -181,7 +181,6 @@ class RankCalls {
  public:
   RankCalls(const TrainingStep& step, const PipelineLists& lists, int rank, const LayerTimes& layer, const WeightTimes& weights)
       : step_{step}, spec_{lists.spec}, layer_{layer}, weights_{weights}, layers_{step.layers_per_stage()} {
-    begun_.resize(static_cast<std::size_t>(step.model.layers));
     for (const PipelineUnit& unit : lists.ranks[static_cast<std::size_t>(rank)])
       for (const PipelineTask& task : unit) {
         list(task);
@@ -204,13 +203,14 @@ class RankCalls {
   }
   /// The reduction of what the last call made; nobody waits for it but the optimiser.
   [[nodiscard]] double finish() const { return least_of_alone * time_of_reduction(); }
+  /// The optimiser waits for the sum of that over data too; its update at least comes behind it.
+  [[nodiscard]] double last_sum() const { return made_ == WeightGroup::none ? 0 : least_of_alone * (weights_.sum[index(made_)] + weights_.update[index(made_)]); }
 
  private:
   struct StepItem {
     double work = 0;
     Weights reads{};
     WeightGroup makes = WeightGroup::none;
-    bool last = false;  // of the gradients that it makes
   };
 
   void list(const PipelineTask& task) {
@@ -218,12 +218,11 @@ class RankCalls {
     const auto each = [&](double work, bool forwards, bool reads, bool differentiates) {
       for (std::int64_t i = 0; i < layers_; ++i) {
         const Weights own{WeightGroup::layer, task.stage * layers_ + (forwards ? i : layers_ - 1 - i)};
-        const bool completes = differentiates && ++begun_[static_cast<std::size_t>(own.layer)] == spec_.microbatches;
-        calls_.push_back({work, reads ? own : Weights{}, differentiates ? WeightGroup::layer : WeightGroup::none, completes});
+        calls_.push_back({work, reads ? own : Weights{}, differentiates ? WeightGroup::layer : WeightGroup::none});
       }
     };
     if (task.kind == PipelineTaskKind::forward) {
-      if (embeds) calls_.push_back({layer_.embed, {WeightGroup::embedding, 0}, WeightGroup::none, false});
+      if (embeds) calls_.push_back({layer_.embed, {WeightGroup::embedding, 0}, WeightGroup::none});
       each(layer_.forward, true, true, false);
       return;
     }
@@ -232,17 +231,14 @@ class RankCalls {
     }
     const WeightGroup logits = vocabulary ? WeightGroup::logits : WeightGroup::none;
     const bool whole = task.kind == PipelineTaskKind::backward;
-    if (last) calls_.push_back({layer_.loss, {logits, 0}, logits, false});
+    if (last) calls_.push_back({layer_.loss, {logits, 0}, logits});
     each(whole ? layer_.backward : layer_.inputs, false, true, whole);
-    if (embeds) calls_.push_back({layer_.embed_gradient, {}, WeightGroup::embedding, ++embedded_ == spec_.microbatches});
+    if (embeds) calls_.push_back({layer_.embed_gradient, {}, WeightGroup::embedding});
   }
 
   [[nodiscard]] bool is_fetched(const Weights& weights) const { return weights.group != WeightGroup::none && weights_.fetched[index(weights.group)]; }
 
-  [[nodiscard]] double time_of_reduction() const {
-    if (made_ == WeightGroup::none) return 0;
-    return (made_last_ ? weights_.complete : weights_.reduce)[index(made_)];
-  }
+  [[nodiscard]] double time_of_reduction() const { return made_ == WeightGroup::none ? 0 : weights_.reduce[index(made_)]; }
 
   double time_of_call() {
     const StepItem& item = calls_[at_];
@@ -253,7 +249,7 @@ class RankCalls {
         beside = weights_.fetch[index(next.group)];
       }
     beside += time_of_reduction();
-    made_ = item.makes, made_last_ = item.last;
+    made_ = item.makes;
     return least_of_alone * std::max(item.work, beside);
   }
 
@@ -267,9 +263,6 @@ class RankCalls {
   std::size_t at_ = 0, task_ = 0;
   Weights held_{};
   WeightGroup made_ = WeightGroup::none;
-  bool made_last_ = false;
-  int embedded_ = 0;
-  std::vector<int> begun_;  // backward passes listed of each layer
 };
 
 /// When tasks end.
@@ -309,8 +302,10 @@ StepBound step_bound(const TrainingStep& step, const PipelineShape& shape, const
     free[r] = now;
   }
   Seconds time;
-  for (std::size_t r = 0; r < ranks.size(); ++r)
-    time = std::max(time, Seconds{free[r] + ranks[r].finish() + least_of_alone * state_of(step, spec, static_cast<int>(r), weights).update});
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const double updates = least_of_alone * state_of(step, spec, static_cast<int>(r), weights).update;
+    time = std::max(time, Seconds{free[r] + ranks[r].finish() + std::max(updates, ranks[r].last_sum())});
+  }
   return {time, memory_bound(step, shape, layer, weights)};
 }
 

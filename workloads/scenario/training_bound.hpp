@@ -52,7 +52,7 @@ StepBound quick_bound(const TrainingStep& step, const PipelineShape& shape, cons
 
 /// The step as a list schedule of its calls, each at least as long as its work alone and as what passes beside it. Transfers between stages are free,
 /// and the sums over slices. Ranks are as in training_schedule(): weights are gathered unless they were gathered last, gradients are reduced during
-/// the next call. Cost O(layers * microbatches).
+/// the next call; of the sums over data the last one counts. Cost O(layers * microbatches).
 StepBound step_bound(const TrainingStep& step, const PipelineShape& shape, const LayerTimes& layer, const WeightTimes& weights);
 
 }  // namespace podsim

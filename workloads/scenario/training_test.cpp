@@ -5,32 +5,17 @@
 
 #include <cmath>
 
-#include "sim/base/rng.hpp"
 #include "sim/base/test_cases.hpp"
 #include "sim/engine/table/engines.hpp"
-#include "topologies/machines.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 #include "workloads/scenario/simulate.hpp"
-#include "workloads/training/testing.hpp"
+#include "workloads/scenario/test_training.hpp"
 
 namespace podsim {
 namespace {
 
-using testing::small_step;
+using testing::random_training_step, testing::small_step, testing::system_of;
 using ::testing::HasSubstr;
-
-System system_of(const std::string& machine, const TrainingMesh& mesh) {
-  SystemSpec spec;
-  spec.machine = *find_machine(machine);
-  std::vector<int> extents;
-  for (const std::string_view axis : training_axes)
-    if (const std::int64_t size = size_of(mesh, axis); size > 1) spec.mesh.emplace_back(axis, static_cast<int>(size)), extents.push_back(static_cast<int>(size));
-  if (extents.empty()) spec.mesh.emplace_back("data", 1), extents.push_back(1);
-  spec.slice = Slice{extents, false};
-  auto system = make_system(spec);
-  EXPECT_TRUE(system) << to_text(system.error());
-  return *std::move(system);
-}
 
 Expected<Run> run_of(const System& system, const TrainingSpec& spec, const RunOptions& options = {}) {
   const auto posed = pose(system, spec, options);
@@ -44,74 +29,11 @@ Run expect_run(const System& system, const TrainingSpec& spec, const RunOptions&
   return *std::move(run);
 }
 
-RunOptions inlined() {
-  RunOptions options;
-  options.inline_calls = true;
-  return options;
-}
-
-TrainingStep random_training_step(std::uint64_t seed) {
-  Rng rng{seed, stream_of("training steps")};
-  constexpr std::array<const char*, 7> pipelines{"gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "kimi-k2", "zero-bubble", "dual-pipe-v"};
-  TrainingMesh mesh;
-  mesh.stage = rng.between(2, 4);
-  mesh.fsdp = std::int64_t{1} << rng.between(0, 1);
-  mesh.col = std::int64_t{1} << rng.between(0, 2);
-  const std::string pipeline = pipelines[static_cast<std::size_t>(rng.between(0, 6))];
-  TrainingStep step = small_step(mesh, pipeline, 0);
-  step.microbatches = pipeline == "dual-pipe-v" ? 2 * mesh.stage : mesh.stage * rng.between(1, 2);
-  step.batch = step.microbatches * mesh.batch_parts() * rng.between(1, 2);
-  TrainingModel& model = step.model;
-  model.layers = mesh.stage * step.virtual_stages * rng.between(1, 2);
-  model.width = 256 * rng.between(1, 4), model.heads = 8, model.kv_heads = 8, model.head_dim = model.width / 8, model.mlp = 4 * model.width;
-  model.sequence = 64 * rng.between(1, 4), model.vocabulary = 512;
-  model.activations = DType::bf16;
-  step.scan = rng.between(0, 1) == 1;
-  if (rng.between(0, 1) == 1) step.remat.kind = Remat::Kind::full;
-  return step;
-}
-
-/// On ideal nothing crosses the end of a call but activations along stages, on links of their own.
-TEST(TrainingStep, CalledAndInlinedTakeTheSameTime) {
-  int played = 0;
-  for (std::uint64_t seed = 0; seed < test::cases(40U, 4U); ++seed) {
-    const TrainingStep step = random_training_step(seed);
-    SCOPED_TRACE(fmt::format("seed {}: {}, {}, {} microbatches", seed, to_text(step.mesh), step.pipeline, step.microbatches));
-    const System system = system_of("ideal", step.mesh);
-    TrainingSpec spec{step};
-    spec.layers.algorithm = seed % 4 == 0 ? "wang" : "collective";
-    const podsim::Run called = expect_run(system, spec), flat = expect_run(system, spec, inlined());
-    played += called.row.calls.played > 0 ? 1 : 0;
-    EXPECT_EQ(called.metrics.makespan, flat.metrics.makespan);
-    EXPECT_TRUE(called.metrics.split == flat.metrics.split);
-    EXPECT_EQ(called.metrics.link_bytes, flat.metrics.link_bytes);
-    EXPECT_EQ(called.metrics.tasks, flat.metrics.tasks);
-  }
-  EXPECT_GT(played, test::cases(35, 2)) << "else there is little to compare";
-}
-
-/// Each event that precedes another may be rounded up by a picosecond.
-TEST(TrainingStep, EnginesAgree) {
-  for (std::uint64_t seed = 1; seed <= test::cases(4U, 1U); ++seed) {
-    TrainingStep step = random_training_step(seed);
-    step.model.layers = step.mesh.stage * step.virtual_stages;
-    const System system = system_of("ideal", step.mesh);
-    RunOptions referee = inlined();
-    referee.engine = *timing_engine("simgrid");
-    const podsim::Run run = expect_run(system, {step}, inlined());
-    const auto des = static_cast<double>(run.metrics.makespan.count());
-    const auto simgrid = static_cast<double>(expect_run(system, {step}, referee).metrics.makespan.count());
-    std::size_t tasks = 0;
-    for (const Program& program : run.lowered->programs) tasks += program.tasks.size();
-    EXPECT_NEAR(des, simgrid, 1e-6 * des + static_cast<double>(tasks)) << seed;
-  }
-}
-
 TEST(TrainingStep, PartsSumToTheStepAndKindsToTheMemory) {
   for (const std::uint64_t seed : {5, 6, 7, 8, 9, 10}) {
     const TrainingStep step = random_training_step(seed);
     SCOPED_TRACE(seed);
-    const podsim::Run run = expect_run(system_of("tpu_v4", {.stage = step.mesh.stage, .fsdp = step.mesh.fsdp, .col = step.mesh.col}), {step});
+    const podsim::Run run = expect_run(system_of("tpu_v4", step.mesh), {step});
     const TrainingResult& result = *run.row.training;
     const TrainingSplit& split = result.split;
     double sum = split.compute + split.recompute + split.bubble + split.optimizer + split.copies + split.launch + split.waiting;

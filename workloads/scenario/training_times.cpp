@@ -54,6 +54,25 @@ class LoneCalls {
     Schedule schedule{function.function.name, parts_.mesh, {}, {}};
     schedule.functions.push_back(function.function);
     schedule.programs.push_back(std::move(program).finish());
+    return seconds_of(schedule);
+  }
+
+  /// Of the gradients of a group over data, where programs add them up.
+  std::optional<double> seconds_of_sum(WeightGroup group) {
+    const AxisView& data = parts_.axes.data;
+    if (data.size == 1 || parts_.axes.slice.size > 1) return 0;
+    ProgramBuilder program{parts_.mesh, parts_.layer_mesh.devices};
+    for (const StepWeight& weight : parts_.weights(group)) {
+      const Region shard = program.scratch(weight.name, weight.shard(), parts_.step.model.gradients);
+      program.step("sum d " + weight.name, Collective{CollectiveKind::all_reduce, {data}, shard, shard, weight.dim}, {});
+    }
+    return seconds_of({"sum of gradients", parts_.mesh, {std::move(program).finish()}, {}});
+  }
+
+  Diagnostic problem;
+
+ private:
+  std::optional<double> seconds_of(const Schedule& schedule) {
     const auto run = simulate(system_, schedule, options_, policy_);
     if (!run)
       problem = run.error();
@@ -64,9 +83,6 @@ class LoneCalls {
     return std::nullopt;
   }
 
-  Diagnostic problem;
-
- private:
   const System& system_;
   const StepParts& parts_;
   StepFunctions functions_;
@@ -129,9 +145,9 @@ Expected<WeightTimes> weight_times(const System& system, const StepParts& parts,
     std::optional<double> fetch = 0;
     if (times.fetched[g]) fetch = calls.seconds({.fetch = group});
     const auto reduce = calls.seconds({.reduce = group, .first = true}), update = calls.seconds({.work = StepWork::update, .of = group, .step = 1});
-    const auto complete = parts.axes.data.size == 1 ? reduce : calls.seconds({.reduce = group, .first = true, .last = true});
-    if (!fetch || !reduce || !update || !complete) return calls.problem;
-    times.complete[g] = *complete;
+    const auto sum = calls.seconds_of_sum(group);
+    if (!fetch || !reduce || !update || !sum) return calls.problem;
+    times.sum[g] = *sum;
     times.fetch[g] = *fetch, times.reduce[g] = *reduce, times.update[g] = *update;
     const TrainingModel& model = parts.step.model;
     for (const StepWeight& weight : parts.weights(group)) {

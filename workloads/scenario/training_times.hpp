@@ -19,7 +19,7 @@ struct LayerTimes {
 /// By WeightGroup.
 struct WeightTimes {
   std::array<double, 4> fetch{}, reduce{}, update{};  // gathers; reductions; the optimiser
-  std::array<double, 4> complete{};                   // the last reduction of a step, with the sum over data
+  std::array<double, 4> sum{};                        // over data, of complete gradients
   std::array<bool, 4> fetched{};                      // whether a block is not what the shard is
   std::array<Bytes, 4> weights{}, optimizer{}, gradients{}, block{};
 };

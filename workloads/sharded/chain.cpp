@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <memory>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -271,7 +272,7 @@ Expected<Chain> find_chain(const ChainRequest& request, const ChainTimer& timer)
     if (!chain) return cancelled_or_none();
     return *std::move(chain);
   }
-  assert(timer);
+  PODSIM_ASSERT(timer);
   std::optional<Chain> fastest;
   double least_time = 0;
   for (const OrderPtr& order : orders_of(0, inputs.size() - 1))

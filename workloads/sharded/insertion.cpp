@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <set>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/sharded/reshard.hpp"
 
 namespace podsim {
@@ -349,13 +349,13 @@ std::vector<ShardingAlternative> alternatives_of(const ShardedProgram& program, 
                                          const std::optional<Sharding>& asked) {
   const std::size_t rank = operation.operands.empty() ? 0 : program.operations[static_cast<std::size_t>(operation.operands[0])].extents.size();
   switch (operation.op) {
-    case ArrayOp::input: assert(false && "an input is not computed"); return {};
+    case ArrayOp::input: PODSIM_ASSERT(false && "an input is not computed"); return {};
     case ArrayOp::fft:
     case ArrayOp::ifft:
     case ArrayOp::lu_pivots:
     case ArrayOp::lu_lower:
     case ArrayOp::lu_upper:
-    case ArrayOp::solve: assert(false && "kernel_way() says how"); return {};
+    case ArrayOp::solve: PODSIM_ASSERT(false && "kernel_way() says how"); return {};
     case ArrayOp::product: return ProductRules{program, operation, operands, asked}.all();
     case ArrayOp::transpose: return {{operands, transposed(operands[0], rank)}};
     case ArrayOp::sum: return {{operands, summed(operands[0], rank, operation.dim)}};
@@ -369,7 +369,7 @@ std::vector<ShardingAlternative> alternatives_of(const ShardedProgram& program, 
     case ArrayOp::ppermute:
     case ArrayOp::all_to_all: {
       const auto& stated = program.operations[static_cast<std::size_t>(operation.operands[0])].sharding;
-      assert(stated && operation.sharding && "the reader has refused it");
+      PODSIM_ASSERT(stated && operation.sharding && "the reader has refused it");
       ShardingAlternative alternative{{*stated}, *operation.sharding};
       // Sums that have been added up meanwhile are not pending in the result either.
       std::erase_if(alternative.operands[0].unreduced, [&](int axis) { return !has(operands[0].unreduced, axis); });

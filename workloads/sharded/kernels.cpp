@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
 #include "sim/base/blame.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -182,7 +182,7 @@ std::vector<Tasks> write_kernel(ProgramBuilder& builder, const ShardedProgram& p
   if (const auto* lu = std::get_if<LuMethod>(&way.method)) {
     if (*lu == LuMethod::naive) return write_naive_lu(builder, operation, blocks, after);
     const auto layout = lu_layout(program.mesh, lu_problem(program, operation, way.operands[0]));
-    assert(layout && "kernel_way() has tried it");
+    PODSIM_ASSERT(layout && "kernel_way() has tried it");
     const LuOutputs factors = add_lu(builder, *layout, blocks.operands[0], after);
     const Tasks triangles = add_triangles(builder, *layout, factors.packed, blocks.results[1], blocks.results[2], factors.tasks);
     return {{builder.alias("pivots", factors.pivots, blocks.results[0], factors.tasks)}, triangles, triangles};
@@ -190,7 +190,7 @@ std::vector<Tasks> write_kernel(ProgramBuilder& builder, const ShardedProgram& p
   if (std::get<SolveMethod>(way.method) != SolveMethod::block)
     return {{builder.add("solve", Local{.kind = LocalKind::solve, .reads = blocks.operands, .writes = blocks.results}, after)}};
   const auto layout = lu_layout(program.mesh, lu_problem(program, operation, way.operands[0]));
-  assert(layout && "kernel_way() has tried it");
+  PODSIM_ASSERT(layout && "kernel_way() has tried it");
   return {add_solve(builder, *layout, blocks.operands[0], blocks.operands[1], blocks.results[0], after)};
 }
 

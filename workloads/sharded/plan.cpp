@@ -4,7 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cassert>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -181,7 +182,7 @@ class Planner {
 
   int convert(int operation, const Sharding& to, int wanted_by, const std::map<int, std::string>& reasons, const std::string& otherwise) {
     auto [form, way] = cheapest(operation, to);
-    assert(way != nullptr && "every alternative can be reached");
+    PODSIM_ASSERT(way != nullptr && "every alternative can be reached");
     for (const ReshardStep& step : way->steps) {
       const auto& forms = forms_of_[static_cast<std::size_t>(operation)];
       const auto known = std::find_if(forms.begin(), forms.end(), [&](int f) { return !is_cyclic(f) && plan_.forms[static_cast<std::size_t>(f)].sharding == step.after; });
@@ -215,7 +216,7 @@ class Planner {
       const Resharding* result = resharder_.find(layout(i), alternative.result, needed(alternative, asked));
       if (cost && result != nullptr) ways.push_back({std::move(alternative), *cost + result->cost});
     }
-    assert(!ways.empty() && "the default divides");
+    PODSIM_ASSERT(!ways.empty() && "the default divides");
     std::size_t chosen = 0;
     if (choose_ == Choose::bytes)
       for (std::size_t w = 1; w < ways.size(); ++w)
@@ -302,7 +303,7 @@ ReshardCost ProgramPlan::cost() const {
 }
 
 Expected<ProgramPlan> plan_program(const ShardedProgram& program, Choose choose, const AlternativeChooser& fastest) {
-  assert(choose != Choose::time || fastest);
+  PODSIM_ASSERT(choose != Choose::time || fastest);
   return Planner{program, choose, fastest}.plan();
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cassert>
 #include <set>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
@@ -211,7 +211,7 @@ class Writer {
     std::vector<Collective::Pair> pairs;
     for (auto& [own, from] : holders) {
       std::vector<std::int64_t>& to = needers.at(own);
-      assert(from.size() == to.size() && "as many devices hold a block before as after");
+      PODSIM_ASSERT(from.size() == to.size() && "as many devices hold a block before as after");
       std::vector<std::int64_t> senders, receivers;
       std::set_difference(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(senders));
       std::set_difference(to.begin(), to.end(), from.begin(), from.end(), std::back_inserter(receivers));
@@ -258,7 +258,7 @@ class Writer {
       if (const auto* other = std::get_if<PlannedOperation>(&action); other != nullptr && other->kernel &&
           array(other->operation).statement == operation.statement && array(other->operation).op >= ArrayOp::lu_pivots && array(other->operation).op <= ArrayOp::lu_upper)
         factors.push_back(other->result);
-    assert(factors.size() == 3 && "a statement assigns all three");
+    PODSIM_ASSERT(factors.size() == 3 && "a statement assigns all three");
     for (const int f : factors) blocks.results.push_back(room(f, false, array(form(f).operation).name));
     const std::vector<Tasks> made = write_kernel(builder_, program_, operation, *planned.kernel, blocks, after);
     for (std::size_t i = 0; i < 3; ++i) block(factors[i]) = {blocks.results[i], false, made[i]};
@@ -270,7 +270,7 @@ class Writer {
     const int f = planned.result;
     const Block first = operation.op == ArrayOp::psum_scatter ? block_to_scatter(planned.operands[0]) : block(planned.operands[0]);
     switch (operation.op) {
-      case ArrayOp::input: assert(false && "an input is not computed"); break;
+      case ArrayOp::input: PODSIM_ASSERT(false && "an input is not computed"); break;
       case ArrayOp::product: return multiply(planned);
       case ArrayOp::add:
       case ArrayOp::subtract:

@@ -1,9 +1,10 @@
 #include "workloads/training/counts.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <numeric>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -167,7 +168,7 @@ Flops maxtext_flops(const TrainingStep& step, AttentionFlops attention) {
 
 std::vector<PaddedCount> padding_waste(const TrainingStep& given, const TrainingStep& padded) {
   const TrainingCounts before = counts_of(given), after = counts_of(padded);
-  assert(before.parts.size() == after.parts.size());
+  PODSIM_ASSERT(before.parts.size() == after.parts.size());
   std::vector<PaddedCount> waste;
   for (std::size_t p = 0; p < before.parts.size(); ++p) {
     const auto all = [](const PartCount& part) { return (part.forward + part.backward + part.recomputed).count(); };
@@ -241,8 +242,8 @@ TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t l
   const TrainingMesh& mesh = step.mesh;
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const std::int64_t rank_layers = step.layers_per_stage() * step.virtual_stages;
-  assert(rank_layers * mesh.stage == model.layers && step.batch % (step.microbatches * mesh.batch_parts()) == 0);
-  assert(live_forwards >= 1 && live_forwards <= step.microbatches * step.virtual_stages);
+  PODSIM_ASSERT(rank_layers * mesh.stage == model.layers && step.batch % (step.microbatches * mesh.batch_parts()) == 0);
+  PODSIM_ASSERT(live_forwards >= 1 && live_forwards <= step.microbatches * step.virtual_stages);
   const std::int64_t table = model.vocabulary * model.width;
   std::int64_t parameters = rank_layers * layer_parameters(model);
   if (ends.embedding) parameters += table + model.positions * model.width;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <iterator>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -247,13 +248,13 @@ KeyUse use_of_key(std::string_view key) {
 
 std::string_view default_of_key(std::string_view key) {
   const Default* found = find_read(key);
-  assert(found != nullptr);
+  PODSIM_ASSERT(found != nullptr);
   return found->second;
 }
 
 const FixedKey& fixed_key(std::string_view key) {
   const FixedKey* found = find_fixed(key);
-  assert(found != nullptr);
+  PODSIM_ASSERT(found != nullptr);
   return *found;
 }
 

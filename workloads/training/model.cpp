@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cassert>
 #include <filesystem>
 
+#include "sim/base/invariant.hpp"
 #include "sim/config/message_file.hpp"
 #include "workloads/training/embedded_models.hpp"
 #include "workloads/training/model.pb.h"
@@ -117,7 +117,7 @@ TransformerBlock layer_of(const TrainingModel& model, std::int64_t sequences, st
 
 std::vector<Stage> layer_stages(const TrainingModel& model, std::int64_t sequences) {
   auto workload = workload_of(layer_of(model, sequences), 1);
-  assert(workload);
+  PODSIM_ASSERT(workload);
   std::vector<Stage> stages = std::move(workload->stages);
   if (model.parallel) std::erase_if(stages, [](const Stage& stage) { return stage.name == "norm2" || stage.name == "residual1"; });
   return stages;

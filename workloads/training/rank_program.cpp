@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "algorithms/pipeline/write_pipeline.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -196,18 +197,30 @@ class RankProgram {
     step_ = step;
     next_ = 0;
     sums_.clear();
+    summed_.clear();
     updated_ = false;
     loss_of_ = embedded_ = 0;
     held_.reset();
     back_.reset();
   }
 
-  /// `first` and `last` of the sum that a gradient is added to.
+  /// Whether the sum that a gradient is added to begins.
   void count(StepCall& call, const Instance& of) {
-    const Instance sum = gradient_of(of);
-    const int added = ++sums_[sum];
-    call.first = added == 1, call.last = added == addends_.at(sum);
+    call.first = ++sums_[gradient_of(of)] == 1;
     if (of.group == WeightGroup::embedding && parts_.step.model.positions > 0) call.first_positions = ++embedded_ == 1;
+  }
+
+  /// Adds up over `data` the gradients that a call has reduced, if they are complete: beside the calls behind it; only the optimiser waits for that. Slices add
+  /// up theirs later (join_slices()).
+  void sum_replicas(const Instance& of) {
+    const AxisView& data = parts_.axes.data;
+    const Instance sum = gradient_of(of);
+    if (data.size == 1 || parts_.axes.slice.size > 1 || sums_.at(sum) < addends_.at(sum)) return;
+    for (const StepWeight& weight : parts_.weights(of.group)) {
+      const Region shard = whole(gradient(sum, weight));
+      const Edges ends = program_->builder.step(fmt::format("sum d {}", tensor_of(sum, weight)), Collective{CollectiveKind::all_reduce, {data}, shard, shard, weight.dim}, last_);
+      summed_[sum] = join(std::move(summed_[sum]), ends);
+    }
   }
 
   Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
@@ -282,7 +295,7 @@ class RankProgram {
 
   Edges execute(const PipelineTask& task, const Edges& after) {
     Edges ends;
-    assert(next_ < items_.size() && items_[next_].task == task);
+    PODSIM_ASSERT(next_ < items_.size() && items_[next_].task == task);
     for (; next_ < items_.size() && items_[next_].task == task; ++next_) ends = perform(items_[next_], after);
     if (next_ == items_.size()) flush();
     return ends;
@@ -324,6 +337,7 @@ class RankProgram {
           return other ? *other : argument(p, item, weight_slot, gradient_slot);
         },
         after);
+    if (reduced) sum_replicas(reduced->of);
     if (item.work == StepWork::loss && loss_of_++ > 0)
       last_ = program_->builder.step("add loss", Local{LocalKind::add, {whole(loss()), whole(loss_of_microbatch())}, {whole(loss())}}, last_);
     if (fetched) held_ = fetched;
@@ -354,6 +368,7 @@ class RankProgram {
     StepCall what{.reduce = reduced->of.group};
     count(what, reduced->of);
     call("reduce gradients", what, [&](const Buffer& p) { return *beside(p, {{}, reduced, {}}); }, {});
+    sum_replicas(reduced->of);
   }
 
   // ---- After the loop ----
@@ -393,7 +408,9 @@ class RankProgram {
     const bool is_first = rank_ == first;
     const int peer = is_first ? last : first, channel = spec_.ranks * spec_.ranks;
     const StepWeight& weight = is_first ? parts_.embedding.front() : parts_.logits.front();
-    const Region own = whole(gradient({is_first ? WeightGroup::embedding : WeightGroup::logits, 0}, weight));
+    const Instance tied{is_first ? WeightGroup::embedding : WeightGroup::logits, 0};
+    const Region own = whole(gradient(tied, weight));
+    last_ = join(last_, summed_[tied]);
     const Region other = whole(scratch("d embedding of the other end", weight.shard(), parts_.step.model.gradients, MemoryKind::working));
     ProgramBuilder& builder = program_->builder;
     const Edges sent = builder.step("send d embedding", Send{channel + (is_first ? 0 : 1), peer_on_rank(parts_.mesh, parts_.axes.stage, peer), own, {}}, last_);
@@ -406,7 +423,7 @@ class RankProgram {
     for (const Instance& of : groups_of(stage)) {
       const StepCall what{.work = StepWork::update, .of = of.group, .step = step_ + 1};
       call(fmt::format("update {}", of.group == WeightGroup::layer ? fmt::format("layer {}", of.layer) : tensor_of(of, parts_.weights(of.group).front())), what,
-           [&](const Buffer& p) { return argument_of_update(p, of); }, {});
+           [&](const Buffer& p) { return argument_of_update(p, of); }, summed_[of]);
       if (options_.claims && step_ + 1 == options_.steps) claim(of);
     }
     return last_;
@@ -422,7 +439,7 @@ class RankProgram {
       for (const char* moment : {".m", ".v"})
         if (name == weight.name + moment) return state(of, weight, moment, model.moments, MemoryKind::optimizer);
     }
-    assert(false && "an update has no other parameters");
+    PODSIM_ASSERT(false && "an update has no other parameters");
     return {};
   }
 
@@ -451,7 +468,8 @@ class RankProgram {
   int step_ = -1;
   std::size_t next_ = 0;
   std::map<std::string, BufferId> buffers_;
-  std::map<Instance, int> sums_;  // addends so far
+  std::map<Instance, int> sums_;      // addends so far
+  std::map<Instance, Edges> summed_;  // the ends of their sums over `data`
   std::optional<Pending> held_;   // the weights that were gathered last
   std::optional<Pending> made_;   // gradients that the next call reduces
   std::optional<Retrieved> back_;  // what the host kept, of the item that reads it first or read it last

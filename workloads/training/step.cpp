@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 
@@ -186,7 +186,7 @@ class Divider {
 
 std::int64_t size_of(const TrainingMesh& mesh, std::string_view axis) {
   const auto found = std::find(training_axes.begin(), training_axes.end(), axis);
-  assert(found != training_axes.end());
+  PODSIM_ASSERT(found != training_axes.end());
   return mesh.*mesh_sizes[static_cast<std::size_t>(found - training_axes.begin())];
 }
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/training/function_writer.hpp"
 #include "workloads/training/step_ends.hpp"
 
@@ -111,27 +111,6 @@ Edges write_sum(FunctionWriter& w, WeightGroup of, const std::string& name, Regi
   return w.local("add d " + name, {LocalKind::add, {sum, gradient}, {sum}}, after);
 }
 
-/// Adds up the shards of a gradient over data and over slices: along data each device takes its part to the other slices, then the parts are gathered.
-Edges write_sum_of_replicas(FunctionWriter& w, const std::string& name, const Region& sum, int dim, const Edges& ready) {
-  const StepAxes& axes = w.parts().axes;
-  if (axes.slice.size == 1 || axes.data.size == 1) {
-    const AxisView& over = axes.slice.size == 1 ? axes.data : axes.slice;
-    return over.size == 1 ? ready : w.collective("sum d " + name, CollectiveKind::all_reduce, {over}, sum, sum, dim, ready);
-  }
-  Lengths part = lengths_of(sum);
-  const auto shared = std::find_if(part.begin(), part.end(), [&](std::int64_t length) { return length % axes.data.size == 0; });
-  if (shared == part.end()) {  // no part is a device's own
-    const Edges own_slice = w.collective("sum over data d " + name, CollectiveKind::all_reduce, {axes.data}, sum, sum, dim, ready);
-    return w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, sum, sum, dim, own_slice);
-  }
-  const auto divided = static_cast<int>(shared - part.begin());
-  part[static_cast<std::size_t>(divided)] /= axes.data.size;
-  const Region own_part = w.scratch("part of d " + name, part, w.model().gradients);
-  Edges after = w.collective("scatter over data d " + name, CollectiveKind::reduce_scatter, {axes.data}, sum, own_part, divided, ready);
-  after = w.collective("sum d " + name, CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, divided, after);
-  return w.collective("gather over data d " + name, CollectiveKind::all_gather, {axes.data}, own_part, sum, divided, after);
-}
-
 /// Behind `queue`, the gathers of this call.
 void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
   const StepParts& parts = w.parts();
@@ -145,10 +124,22 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
       ready = queue = w.collective("scatter d " + weight.name, CollectiveKind::reduce_scatter, weight.gathered, gradient, shard, weight.dim, queue);
       gradient = shard;
     }
-    ready = write_sum(w, call.reduce, weight.name, gradient, sum, weight.name == positions_weight ? call.first_positions : call.first, ready);
-    if (!call.last || parts.axes.slice.size > 1 || parts.axes.data.size == 1) continue;
-    queue = write_sum_of_replicas(w, weight.name, sum, weight.dim, join(ready, queue));
+    write_sum(w, call.reduce, weight.name, gradient, sum, weight.name == positions_weight ? call.first_positions : call.first, ready);
   }
+}
+
+/// Adds up an array over data and over slices: along data each device takes its part to the other slices, then the parts are gathered.
+Edges write_sum_over_slices(FunctionWriter& w, const Region& sum, const Edges& ready) {
+  const StepAxes& axes = w.parts().axes;
+  if (axes.data.size == 1) return w.collective("sum d all", CollectiveKind::all_reduce, {axes.slice}, sum, sum, 0, ready);
+  if (lengths_of(sum).front() % axes.data.size != 0) {  // no part is a device's own
+    const Edges own_slice = w.collective("sum over data d all", CollectiveKind::all_reduce, {axes.data}, sum, sum, 0, ready);
+    return w.collective("sum d all", CollectiveKind::all_reduce, {axes.slice}, sum, sum, 0, own_slice);
+  }
+  const Region own_part = w.scratch("part of d all", {lengths_of(sum).front() / axes.data.size}, w.model().gradients);
+  Edges after = w.collective("scatter over data d all", CollectiveKind::reduce_scatter, {axes.data}, sum, own_part, 0, ready);
+  after = w.collective("sum d all", CollectiveKind::all_reduce, {axes.slice}, own_part, own_part, 0, after);
+  return w.collective("gather over data d all", CollectiveKind::all_gather, {axes.data}, own_part, sum, 0, after);
 }
 
 /// All in one array, as XLA combines all-reduces: collectives on one axis run one after the other, and each would pay the latency between slices.
@@ -167,7 +158,7 @@ void write_join(FunctionWriter& w, const std::vector<const StepWeight*>& weights
     offset += elements_of(gradients[i]);
     placed = join(std::move(placed), {Edge{w.builder().alias("place d " + weights[i]->name, gradients[i], places[i], Edges{})}});
   }
-  const Edges summed = write_sum_of_replicas(w, "all", all, 0, placed);
+  const Edges summed = write_sum_over_slices(w, all, placed);
   for (std::size_t i = 0; i < weights.size(); ++i) w.builder().alias("sum of d " + weights[i]->name, places[i], gradients[i], summed);
 }
 
@@ -204,18 +195,17 @@ std::string name_of(const StepCall& call, const TrainingStep& step) {
   if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
   if (call.retrieve != StepWork::nothing) also(fmt::format("retrieve for {}", works[static_cast<std::size_t>(call.retrieve)]));
   if (call.reduce != WeightGroup::none)
-    also(fmt::format("reduce {}{}{}", group(call.reduce),
+    also(fmt::format("reduce {}{}", group(call.reduce),
                      call.first             ? ", first"
                      : call.first_positions ? ", first of positions"
-                                            : "",
-                     call.last ? ", last" : ""));
+                                            : ""));
   return step.model.name.empty() ? name : step.model.name + ": " + name;
 }
 
 }  // namespace
 
 const StepWeights& StepParts::weights(WeightGroup group) const {
-  assert(group != WeightGroup::none);
+  PODSIM_ASSERT(group != WeightGroup::none);
   return group == WeightGroup::layer ? layer_weights : group == WeightGroup::embedding ? embedding : logits;
 }
 
@@ -249,7 +239,7 @@ std::vector<Buffer> StepParts::retrieved(StepWork work) const {
 Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const Optimiser& optimiser) {
   const auto axes = step_axes(mesh);
   if (!axes) return axes.error();
-  assert(sizes_of(*axes) == step.mesh);
+  PODSIM_ASSERT(sizes_of(*axes) == step.mesh);
   auto submesh = submesh_of(mesh, axes->row, axes->col);
   if (!submesh) return submesh.error();
   if (step.optimizer == Optimizer::adamw && step.model.moments != DType::f32)
@@ -290,7 +280,7 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
     case StepWork::layer_weights: write_layer(w, *parts_.layer_function(call.work)); break;
     case StepWork::loss: {
       const Status written = write_loss(w);
-      assert(written);  // the norms of layers have the same extents
+      PODSIM_ASSERT(written);  // the norms of layers have the same extents
       break;
     }
     case StepWork::embed_gradient: write_embedding_gradient(w); break;

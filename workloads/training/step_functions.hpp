@@ -1,7 +1,8 @@
 // The functions that the programs of a training step call: one for each sort of work, each written once however many layers and microbatches call it.
 //
 // A call may do three things beside its work, so that transfers overlap it: gather the weights that the next call reads, take back from the host what
-// the next call reads, and reduce the gradients of the weights that the call before it made. So no such transfer crosses the end of a call.
+// the next call reads, and reduce the gradients of the weights that the call before it made. So no such transfer crosses the end of a call. Sums over `data` are no
+// part of a call: the program has them.
 #pragma once
 
 #include <compare>
@@ -43,7 +44,6 @@ struct StepCall {
   StepWork retrieve = StepWork::nothing;  // the next call's work, if that reads what is kept on the host
   bool first = false;  // reduce: there is nothing to add to
   bool first_positions = false;  // the same of positions: the sum of a tied embedding begins with the logits
-  bool last = false;   // reduce: the sum is complete, so it is added up over `data` too, unless there are slices: join_slices
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
 };

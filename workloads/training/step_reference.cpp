@@ -1,9 +1,8 @@
 // training_reference(): the steps of a model on one device, microbatch by microbatch, as a graph on whole arrays.
 #include <fmt/format.h>
 
-#include <cassert>
-
 #include "algorithms/pipeline/pipeline_step.hpp"
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/reference_builder.hpp"
 #include "workloads/block_reference.hpp"
 #include "workloads/training/step_schedule.hpp"
@@ -16,7 +15,7 @@ class StepsOfOneDevice {
  public:
   explicit StepsOfOneDevice(const StepParts& parts) : parts_{parts}, model_{parts.step.model} {
     const auto layer = workload_of(layer_of(model_, parts.step.batch / parts.step.microbatches), 1);
-    assert(layer);
+    PODSIM_ASSERT(layer);
     forward_ = block_reference(*layer, parts.plan, parts.layer_mesh, Pass::forward);
     both_ = block_reference(*layer, parts.plan, parts.layer_mesh, Pass::both);
     for (std::int64_t i = 0; i < model_.layers; ++i)

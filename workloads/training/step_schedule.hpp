@@ -2,7 +2,7 @@
 //
 // Each microbatch of a stage runs its layers in order. While one layer computes, the weights of the next are gathered over fsdp, also across tasks of the
 // pipeline, and the gradients of the layer before are scattered. The gradients of a layer are complete with its last microbatch; then they are added up
-// over data, during the next call. After the loop, slices add up theirs in one array, and the optimiser updates the shards of each layer.
+// over data, beside the calls that follow. After the loop, slices add up theirs in one array, and the optimiser updates the shards of each layer.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 #include "workloads/tuning/bound.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 #include "algorithms/collectives/collectives.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -15,7 +15,7 @@ constexpr Seconds none{};
 Seconds ring_time(const Machine& machine, const AxisRings::Ring& ring, double bytes, double efficiency, Seconds per_step) {
   const CollectiveAxis axis{ring.size, ring.wraps ? AxisLinks::ring : AxisLinks::line};
   const auto steps = closed_form_of(usual_algorithm(CollectiveKind::all_gather, ring.wraps), {axis}, {CollectiveKind::all_gather, bytes});
-  assert(steps && "of any size");
+  PODSIM_ASSERT(steps && "of any size");
   const StepCost cost{machine.software.per_message + per_step, ring.link.latency, efficiency * ring.link.bandwidth};
   Seconds time;
   for (const CollectiveStep& step : *steps) time += time_of(step, cost);

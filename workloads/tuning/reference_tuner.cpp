@@ -1,7 +1,6 @@
 #include "workloads/tuning/reference_tuner.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -9,6 +8,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -185,7 +186,7 @@ ReferenceParameters from_machine(const Machine& machine) {
 }
 
 Seconds reference_time(const ReferenceCollective& collective, int dimension, int devices, Bytes block) {
-  assert((dimension == 0 || dimension == 1) && devices >= 1);
+  PODSIM_ASSERT((dimension == 0 || dimension == 1) && devices >= 1);
   const ReferenceRing& ring = collective.ring[static_cast<std::size_t>(dimension)];
   const double steps = devices - 1;
   return collective.base + steps * (block / ring.bandwidth) + steps * ring.hop;

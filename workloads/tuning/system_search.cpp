@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <tuple>
 
+#include "sim/base/invariant.hpp"
 #include "workloads/tuning/bound.hpp"
 
 namespace podsim {
@@ -244,7 +244,7 @@ std::optional<SystemSearch::Path> SystemSearch::best(bool known_only) const {
   }
   if (!found) return found;
   auto parts = parts_of(request_->workload, found->plan, mesh(), request_->pass);
-  assert(parts);
+  PODSIM_ASSERT(parts);
   found->parts = *std::move(parts);
   for (const WorkloadPart& part : found->parts) found->known = found->known && costs_->known(system_, part) != nullptr;
   return found;

@@ -3,9 +3,10 @@
 
 #include <array>
 #include <bit>
-#include <cassert>
 #include <cstdint>
 #include <vector>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim::des {
 
@@ -33,7 +34,7 @@ class EventQueue {
 
   /// Advances now() to the next time. due() must be false and the queue not empty.
   void advance() {
-    assert(!due() && occupied_ != 0);
+    PODSIM_ASSERT(!due() && occupied_ != 0);
     buckets_[0].clear();
     taken_ = 0;
     const int lowest = std::countr_zero(occupied_) + 1;
@@ -51,7 +52,7 @@ class EventQueue {
     Payload payload;
   };
   [[nodiscard]] int bucket_of(std::int64_t time) const {
-    assert(time >= now_);
+    PODSIM_ASSERT(time >= now_);
     return std::bit_width(static_cast<std::uint64_t>(time ^ now_));
   }
 

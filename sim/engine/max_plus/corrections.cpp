@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cassert>
 
 #include "sim/engine/max_plus/pass.hpp"
 #include "sim/engine/max_plus/sum.hpp"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/engine/max_plus/lane_certificate.hpp"
 #include "sim/engine/max_plus/lane_memory.hpp"
@@ -460,7 +460,7 @@ std::vector<std::optional<Timeline>> run_max_plus_lanes(std::span<const Model* c
                                                         int threads) {
   std::vector<std::optional<Timeline>> results(models.size());
   if (models.empty()) return results;
-  for (const Model* model : models) assert(!model->folded() && differ_in_costs_only(*model, *models.front()));
+  for (const Model* model : models) PODSIM_ASSERT(!model->folded() && differ_in_costs_only(*model, *models.front()));
   const max_plus::RowGraph graph{*models.front()};
   if (!graph.has_order()) return results;
   const max_plus::Rows rows = graph.order();

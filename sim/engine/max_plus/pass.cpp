@@ -1,7 +1,6 @@
 #include "sim/engine/max_plus/pass.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 #include "sim/engine/max_plus/sum.hpp"
 

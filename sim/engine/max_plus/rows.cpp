@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/strong_components.hpp>
-#include <cassert>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <queue>
 #include <tuple>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/max_plus/circle.hpp"
 
 namespace podsim::max_plus {
@@ -166,7 +166,7 @@ std::vector<bool> RowGraph::that_run() const {
 }
 
 Rows RowGraph::order(std::span<const std::int64_t> wanted) const {
-  assert(has_order_ && "there is an order");
+  PODSIM_ASSERT(has_order_ && "there is an order");
   Rows result;
   std::vector<std::uint32_t> position(places_.size());
   std::uint32_t next = 0;

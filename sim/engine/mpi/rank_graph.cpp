@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/happens_before.hpp"
 
 namespace podsim {
@@ -28,7 +29,7 @@ std::vector<RankTask> tasks_of_rank(const ActivityGraph& graph, const Schedule& 
     const Gate gate = tasks[t].part == Part::work ? Gate::start : tasks[t].part == Part::send ? Gate::send : Gate::receive;
     for (const Dependency& wait : graph.waits_for(tasks[t].activity, gate)) {
       const std::uint32_t on = ends[2 * std::size_t{wait.activity} + (wait.received ? 1 : 0)];
-      assert(on != no_device && "a wait names what its own device does");
+      PODSIM_ASSERT(on != no_device && "a wait names what its own device does");
       tasks[on].followers.push_back(t);
       ++tasks[t].waits;
     }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/inputs.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -49,7 +50,7 @@ RankRunner::RankRunner(const Schedule& lowered, const Team& team, ActivityGraph 
 }
 
 Expected<std::unique_ptr<RankRunner>> RankRunner::make(const Schedule& lowered, const Team& team, Bytes limit) {
-  assert(lowered.mesh.devices() == team.size());
+  PODSIM_ASSERT(lowered.mesh.devices() == team.size());
   Validation validation = validate(lowered);
   if (!validation.ok()) return std::move(validation.all().front());
   if (const Status room = fits(bytes_of_buffers(lowered), limit, "running the schedule"); !room) return room.error();
@@ -142,7 +143,7 @@ void RankRunner::run() {
     } else if (next_core_ < core_.size() && missing_[core_[next_core_]] == 0) {
       work(core_[next_core_++]);
     } else if (finished_ < tasks_.size()) {
-      assert(!requests_.empty() && "what can progress does");
+      PODSIM_ASSERT(!requests_.empty() && "what can progress does");
       take_finished(true);
     }
   }

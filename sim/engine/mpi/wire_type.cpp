@@ -3,11 +3,13 @@
 #include <limits>
 #include <utility>
 
+#include "sim/base/invariant.hpp"
+
 namespace podsim {
 
 WireType::WireType(const Layout& layout) {
   const Layout box = coalesced(layout);
-  assert(elements_of(box) <= std::numeric_limits<int>::max());
+  PODSIM_ASSERT(elements_of(box) <= std::numeric_limits<int>::max());
   if (box.rank == 0 || (box.rank == 1 && box.stride[0] == 1)) {
     count_ = static_cast<int>(elements_of(box));
     return;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/math_libraries.hpp"
 #include "sim/engine/numeric/matrix_view.hpp"
 
@@ -35,7 +36,7 @@ std::vector<std::int64_t> places_after(const std::vector<lapack_int>& pivots, st
 
 Status getrf_panel(const RowNumbers& rows, std::int64_t first_column, const View& a, int split, const View& factors, int factors_split,
                    const View& index, PackedOperands& workspace) {
-  assert(elements_of(coalesced(factors.layout, 0, factors_split)) == elements_of(coalesced(a.layout, 0, split)));
+  PODSIM_ASSERT(elements_of(coalesced(factors.layout, 0, factors_split)) == elements_of(coalesced(a.layout, 0, split)));
   const std::int64_t m = elements_of(coalesced(a.layout, 0, split)), b = elements_of(coalesced(a.layout, split, a.layout.rank));
   const std::int64_t kept = first_column - rows.first;
   const View panel = by_columns(a, m, b, workspace.left);
@@ -43,7 +44,7 @@ Status getrf_panel(const RowNumbers& rows, std::int64_t first_column, const View
   std::vector<lapack_int> pivots(static_cast<std::size_t>(b));
   lapack_int info = 0;
   math().sgetrf(&factored, &columns, panel.data + kept, &lda, pivots.data(), &info);
-  assert(info >= 0);
+  PODSIM_ASSERT(info >= 0);
   copy(panel, factors);
 
   for (std::size_t i = 0; i < pivots.size(); ++i) pivots[i] = std::clamp(pivots[i], static_cast<lapack_int>(i + 1), factored);
@@ -101,7 +102,7 @@ Status solve(const View& a, const View& b, const View& x, PackedOperands& worksp
     const View matrix = by_columns(system(a, i), n, n, workspace.left), sides = by_columns(system(b, i), n, m, workspace.right);
     lapack_int info = 0;
     math().sgesv(&order, &columns, matrix.data, &order, pivots.data(), sides.data, &order, &info);
-    assert(info >= 0);
+    PODSIM_ASSERT(info >= 0);
     copy(sides, system(x, i));
     if (info > 0 && status) status = wrong_data((count > 1 ? fmt::format("system {} of {}: ", i, count) : "") + singular(info - 1));
   }

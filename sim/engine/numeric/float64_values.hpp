@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/kernels.hpp"
 
@@ -22,7 +23,7 @@ inline Values load(const View& view) {
 
 /// Rounds to float32, then to the type of the box.
 inline void store(const Values& values, const View& view) {
-  assert(static_cast<std::int64_t>(values.size()) == elements_of(view.layout));
+  PODSIM_ASSERT(static_cast<std::int64_t>(values.size()) == elements_of(view.layout));
   const double* value = values.data();
   for_each_run<1>({&view.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
     float* to = view.data + at[0].offset();

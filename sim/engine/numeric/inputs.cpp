@@ -1,10 +1,10 @@
 #include "sim/engine/numeric/inputs.hpp"
 
 #include <bit>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/rng.hpp"
 #include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/reference_evaluator.hpp"
@@ -100,7 +100,7 @@ std::vector<DimensionGroup> groups_of(const Buffer& buffer) {
   std::size_t first = 0;
   for (std::size_t t = 0; t < buffer.unpadded.size(); first += groups[t++].dims)
     groups.push_back({first, buffer.grouped.empty() ? 1 : static_cast<std::size_t>(buffer.grouped[t])});
-  assert(first == buffer.extents.size());
+  PODSIM_ASSERT(first == buffer.extents.size());
   return groups;
 }
 
@@ -108,7 +108,7 @@ std::vector<DimensionGroup> groups_of(const Buffer& buffer) {
 
 Layout shard_layout(const Mesh& mesh, const Buffer& buffer, DeviceId device) {
   const std::size_t rank = buffer.extents.size();
-  assert(rank <= static_cast<std::size_t>(max_rank) && buffer.sharding.size() == rank);
+  PODSIM_ASSERT(rank <= static_cast<std::size_t>(max_rank) && buffer.sharding.size() == rank);
   BoxExtents extents{}, begin{};
   for (std::size_t i = 0; i < rank; ++i) {
     std::int64_t shards = 1;
@@ -138,7 +138,7 @@ std::int64_t data_elements(const Buffer& buffer) {
 ShardData data_of_shard(const Mesh& mesh, const Buffer& buffer, DeviceId device) {
   if (buffer.unpadded.empty()) return {contiguous(size_of(buffer).count() / size_of(buffer.dtype).count()), shard_layout(mesh, buffer, device)};
   const std::size_t rank = buffer.extents.size();
-  assert(rank <= static_cast<std::size_t>(max_rank));
+  PODSIM_ASSERT(rank <= static_cast<std::size_t>(max_rank));
   BoxExtents zero{};
   Layout in_tensor;
   in_tensor.rank = static_cast<int>(rank);
@@ -223,7 +223,7 @@ void InputMaker::fill_shard(const Buffer& buffer, DeviceId device, float* out) c
   const ShardData data = data_of_shard(mesh_, buffer, device);
   if (given_ != nullptr) {
     const auto tensor = given_->find(buffer.tensor);
-    assert(tensor != given_->end());
+    PODSIM_ASSERT(tensor != given_->end());
     return cut_shard(buffer, data, tensor->second, out);
   }
   if (!buffer.unpadded.empty()) return fill_data(buffer, data, stream_on(device, buffer), out);
@@ -273,7 +273,7 @@ void InputMaker::prepare_buffer(const Buffer& buffer, DeviceId device, float* ou
 }
 
 std::vector<double> InputMaker::global_tensor(const Buffer& buffer, bool padded, ThreadPool& pool) const {
-  assert(apart_ == nullptr);
+  PODSIM_ASSERT(apart_ == nullptr);
   const Elements of{seed_, stream_of(buffer.tensor), range_, s8_range_, filling_, buffer.dtype, below(buffer)};
   const std::int64_t words = words_of(buffer.dtype), elements = words * data_elements(buffer);
   std::vector<double> values(static_cast<std::size_t>(elements));

@@ -1,12 +1,12 @@
 #include "sim/engine/numeric/kernels.hpp"
 
 #include <bit>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/math_libraries.hpp"
 #include "sim/engine/numeric/matrix_view.hpp"
@@ -129,7 +129,7 @@ void relu(const View& in, const View& out) {
 }
 
 void sum_along(const View& in, const View& out, std::vector<float>& room) {
-  assert(in.layout.rank == out.layout.rank);
+  PODSIM_ASSERT(in.layout.rank == out.layout.rank);
   std::size_t summed = 0;
   for (std::size_t d = 0; d < static_cast<std::size_t>(in.layout.rank); ++d)
     if (in.layout.length[d] != out.layout.length[d]) summed = d;
@@ -149,7 +149,7 @@ void sum_along(const View& in, const View& out, std::vector<float>& room) {
 }
 
 void broadcast_in_dim(const View& in, const View& out, std::vector<float>& room) {
-  assert(in.layout.rank == out.layout.rank);
+  PODSIM_ASSERT(in.layout.rank == out.layout.rank);
   View repeated = packed(in, room);
   std::int64_t stride = 1;
   repeated.layout = out.layout;
@@ -223,8 +223,8 @@ void multiply(const Matmul& matmul, const View& left, const View& right, const V
   };
   const Matrix y = in_place ? *in_place : elsewhere();
   const int k = matmul.transpose_left ? a.rows : a.cols;
-  assert((matmul.transpose_left ? a.cols : a.rows) == y.rows && (matmul.transpose_right ? b.rows : b.cols) == y.cols);
-  assert((matmul.transpose_right ? b.cols : b.rows) == k);
+  PODSIM_ASSERT((matmul.transpose_left ? a.cols : a.rows) == y.rows && (matmul.transpose_right ? b.rows : b.cols) == y.cols);
+  PODSIM_ASSERT((matmul.transpose_right ? b.cols : b.rows) == k);
 
   // beta = 0 does not read `out`, so what it held before (a NaN, if nothing) does not matter.
   const std::int64_t most_rows = rows_per_call(y.cols, k);
@@ -256,7 +256,7 @@ void multiply_rows(const Product& product, const double* left, const double* rig
 }
 
 void multiply_add(const Float64Matrix& left, const Float64Matrix& right, double* out, std::int64_t out_stride, std::int64_t rows, std::int64_t columns, std::int64_t inner) {
-  assert(rows > 0 && columns > 0 && inner > 0);
+  PODSIM_ASSERT(rows > 0 && columns > 0 && inner > 0);
   math().cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner), 1.0,
                      left.first, static_cast<int>(left.stride), right.first, static_cast<int>(right.stride), 1.0, out, static_cast<int>(out_stride));
 }

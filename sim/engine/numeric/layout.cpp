@@ -1,5 +1,7 @@
 #include "sim/engine/numeric/layout.hpp"
 
+#include "sim/base/invariant.hpp"
+
 namespace podsim {
 
 Layout contiguous(std::int64_t count) {
@@ -11,7 +13,7 @@ Layout contiguous(std::int64_t count) {
 }
 
 Layout box_of(std::span<const std::int64_t> extents, std::span<const std::int64_t> begin, std::span<const std::int64_t> length) {
-  assert(extents.size() <= static_cast<std::size_t>(max_rank) && begin.size() == extents.size() && length.size() == extents.size());
+  PODSIM_ASSERT(extents.size() <= static_cast<std::size_t>(max_rank) && begin.size() == extents.size() && length.size() == extents.size());
   Layout layout;
   layout.rank = static_cast<int>(extents.size());
   std::int64_t stride = 1;
@@ -53,7 +55,7 @@ Layout in_words(const Layout& elements, std::int64_t words) {
   if (words == 1) return elements;
   Layout result = elements;
   const auto rank = static_cast<std::size_t>(result.rank++);
-  assert(rank < result.length.size());
+  PODSIM_ASSERT(rank < result.length.size());
   result.offset *= words;
   for (std::size_t i = 0; i < rank; ++i) result.stride[i] *= words;
   result.length[rank] = words;

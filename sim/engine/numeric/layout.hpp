@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -63,7 +64,7 @@ void for_each_run(const std::array<const Layout*, n>& layouts, Body body) {
   std::int64_t remaining = elements_of(*layouts[0]);
   auto cursors = [&]<std::size_t... i>(std::index_sequence<i...>) { return std::array<RunCursor, n>{RunCursor{*layouts[i]}...}; }
   (std::make_index_sequence<n>{});
-  for ([[maybe_unused]] const Layout* layout : layouts) assert(elements_of(*layout) == remaining);
+  for ([[maybe_unused]] const Layout* layout : layouts) PODSIM_ASSERT(elements_of(*layout) == remaining);
   while (remaining > 0) {
     std::int64_t count = cursors[0].left();
     for (const RunCursor& cursor : cursors) count = std::min(count, cursor.left());

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "sim/base/invariant.hpp"
+
 namespace podsim {
 
 namespace {
@@ -22,7 +24,7 @@ std::optional<Matrix> as_matrix(const View& view, int split) {
 
 Matrix packed_matrix(const View& view, int split, float* data) {
   const std::int64_t m = elements_of(coalesced(view.layout, 0, split)), n = elements_of(coalesced(view.layout, split, view.layout.rank));
-  assert(fits_int(m) && fits_int(n) && "a matrix of more than 2^31 rows or columns");
+  PODSIM_ASSERT(fits_int(m) && fits_int(n) && "a matrix of more than 2^31 rows or columns");
   return {data, static_cast<int>(m), static_cast<int>(n), static_cast<int>(n)};
 }
 

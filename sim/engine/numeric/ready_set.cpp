@@ -1,8 +1,8 @@
 #include "sim/engine/numeric/ready_set.hpp"
 
 #include <algorithm>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/rng.hpp"
 
 namespace podsim {
@@ -51,7 +51,7 @@ std::uint32_t ReadySet::pop(Heap& heap) {
 }
 
 void ReadySet::take(std::vector<std::uint32_t>& round) {
-  assert(!empty());
+  PODSIM_ASSERT(!empty());
   round.clear();
   if (order_.random_seed) {
     const double share = unit_interval(counter_hash(*order_.random_seed, shares, rounds_++));

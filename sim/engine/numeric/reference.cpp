@@ -1,11 +1,11 @@
 // What a schedule should have computed.
 #include <fmt/format.h>
 
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/rng.hpp"
 #include "sim/engine/numeric/collective_reference.hpp"
 #include "sim/engine/numeric/inputs.hpp"
@@ -239,7 +239,7 @@ class Reference::Builder {
         in_array.offset = static_cast<std::int64_t>(array.size());
         contents_.parts.push_back({device, BufferId{b}, carried_in(options_.filling, buffer.dtype), whole, in_array, output});
         const SourceModule::Values& values = results->outputs[position++][output];
-        assert(static_cast<std::int64_t>(values.size()) == words_in(buffer));
+        PODSIM_ASSERT(static_cast<std::int64_t>(values.size()) == words_in(buffer));
         array.insert(array.end(), values.begin(), values.end());
       });
       ++output;

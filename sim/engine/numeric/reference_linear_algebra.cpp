@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <mutex>
 #include <numeric>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/math_libraries.hpp"
 
 namespace podsim {
@@ -146,7 +146,7 @@ std::vector<double> reference_fft(std::vector<double> values, const Extents& ext
     plan = math().fftw_plan_guru64_dft(count(along), along.data(), count(over), over.data(), data, data, inverse ? FFTW_BACKWARD : FFTW_FORWARD,
                                        FFTW_ESTIMATE | FFTW_UNALIGNED);
   }
-  assert(plan != nullptr);
+  PODSIM_ASSERT(plan != nullptr);
   math().fftw_execute(plan);
   {
     const std::lock_guard lock{planner()};

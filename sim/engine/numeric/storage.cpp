@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -110,9 +111,9 @@ void Storage::append_accesses(const Activity& activity, std::vector<Access>& acc
                    const Program& receiver = schedule_->programs[activity.receiver_program];
                    writes(std::get<Recv>(receiver.tasks[activity.receiver_task.index()].op).target);
                  },
-                 [](const Recv&) { assert(false && "a transfer is listed at its sender"); },
-                 [](const Collective&) { assert(false && "lowered before it is unrolled"); },
-                 [](const Call&) { assert(false && "inlined before it is unrolled"); },
+                 [](const Recv&) { PODSIM_ASSERT(false && "a transfer is listed at its sender"); },
+                 [](const Collective&) { PODSIM_ASSERT(false && "lowered before it is unrolled"); },
+                 [](const Call&) { PODSIM_ASSERT(false && "inlined before it is unrolled"); },
              },
              task.op);
 }

@@ -1,6 +1,7 @@
 // How often a partial sum is rounded on its way: the n of the bf16 tolerance.
 #include <algorithm>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/engine/numeric/storage.hpp"
 #include "sim/engine/numeric/task_kernels.hpp"
@@ -57,7 +58,7 @@ int count_after(const Schedule& schedule, const Activity& activity, std::span<co
 int stores_of_partial_sums(const Schedule& lowered, Cancellation stop) {
   const Unrolled unrolled = unroll(lowered);
   const Expected<Storage> storage = Storage::make(lowered);
-  assert(unrolled.problems.empty() && storage);
+  PODSIM_ASSERT(unrolled.problems.empty() && storage);
   Counts counts{*storage};
   std::vector<Access> accesses;
   for (const std::uint32_t next : topological_order(unrolled.graph, lowered, false).order) {  // any legal order gives the same counts

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/rounding.hpp"
 #include "sim/engine/numeric/factorisation_kernels.hpp"
 #include "sim/engine/numeric/row_kernels.hpp"
@@ -183,7 +184,7 @@ Status perform(const Op& op, std::span<const Access> accesses, std::span<const V
     return success();
   }
   const auto* local = std::get_if<Local>(&op);
-  assert(local != nullptr && "a transfer is delivered, a Collective lowered before");
+  PODSIM_ASSERT(local != nullptr && "a transfer is delivered, a Collective lowered before");
   const LocalKernel& kernel = local_kernels[static_cast<std::size_t>(local->kind)];
   const Operands operands{*local, accesses, views, place, workspace};
   if (kernel.tried != nullptr) return kernel.tried(operands);

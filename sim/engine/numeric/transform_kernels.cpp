@@ -6,6 +6,7 @@
 #include <numbers>
 #include <utility>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/math_libraries.hpp"
 #include "sim/engine/numeric/matrix_view.hpp"
 
@@ -33,7 +34,7 @@ class Planner {
     Complex* const out = math().fftwf_alloc_complex(static_cast<std::size_t>(n));
     plan = math().fftwf_plan_dft_1d(n, in, out, inverse ? FFTW_BACKWARD : FFTW_FORWARD, FFTW_ESTIMATE);  // nothing is measured
     math().fftwf_free(in), math().fftwf_free(out);
-    assert(plan != nullptr);
+    PODSIM_ASSERT(plan != nullptr);
     return plan;
   }
 
@@ -90,7 +91,7 @@ void for_each_value(const Lines& lines, std::span<const std::int64_t> starts, Mo
 
 void fft(bool inverse, std::array<int, 2> dims, const View& x, const View& y, PackedOperands& workspace) {
   const Lines from = lines_of(x, dims[0]), to = lines_of(y, dims[1]);
-  assert(from.length == to.length && elements_of(from.starts) == elements_of(to.starts) && from.length <= std::numeric_limits<int>::max());
+  PODSIM_ASSERT(from.length == to.length && elements_of(from.starts) == elements_of(to.starts) && from.length <= std::numeric_limits<int>::max());
   const std::int64_t n = from.length, lines = elements_of(from.starts);
   const fftwf_plan plan = Planner::instance().plan(static_cast<int>(n), inverse);
   constexpr std::int64_t most_lines = 16, most_values = 1 << 14;  // at a time: in the cache

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/float64_values.hpp"
 
 namespace podsim {
@@ -141,7 +142,7 @@ void weights_of(const AttentionShape& shape, const Values& qkv, bool causal, con
 }  // namespace
 
 View tokens_first(View view) {
-  assert(view.layout.rank == 2 || view.layout.rank == 5);
+  PODSIM_ASSERT(view.layout.rank == 2 || view.layout.rank == 5);
   return last_first(view, view.layout.rank == 2 ? 1 : 2);
 }
 

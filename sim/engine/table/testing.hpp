@@ -1,10 +1,10 @@
 // What tests of several folders share: a machine without costs but its links, pods, and a run in one call. Not for production code.
 #pragma once
 
-#include <cassert>
 #include <utility>
 #include <vector>
 
+#include "sim/base/invariant.hpp"
 #include "sim/model/costed_graph.hpp"
 #include "sim/engine/table/engines.hpp"
 #include "sim/topology/placement.hpp"
@@ -43,11 +43,11 @@ inline SmallSystem small_system(const Machine& machine, const std::vector<int>& 
   std::vector<GridDimension> dimensions;
   for (std::size_t d = 0; d < extents.size(); ++d) dimensions.push_back({extents[d], wraps && extents[d] > 2, machine.link[d]});
   auto grid = Grid::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
-  assert(grid);
+  PODSIM_ASSERT(grid);
   auto mesh = mesh_sizes.empty() ? default_mesh(*grid) : mesh_over(*grid, mesh_sizes);
-  assert(mesh);
+  PODSIM_ASSERT(mesh);
   auto placement = place_row_major(*mesh, *grid);
-  assert(placement);
+  PODSIM_ASSERT(placement);
   return {machine, std::move(*grid), std::move(*mesh), std::move(*placement)};
 }
 

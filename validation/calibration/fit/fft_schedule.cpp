@@ -1,8 +1,8 @@
 #include "validation/calibration/fit/fft_schedule.hpp"
 
 #include <array>
-#include <cassert>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/program_builder.hpp"
 
 namespace podsim {
@@ -101,7 +101,7 @@ MeshSizes fft_mesh(const Observation& observation, const Slice& slice) {
 }
 
 Expected<Schedule> fft_schedule(const Observation& observation, const Mesh& mesh) {
-  assert(is_fft(observation) && observation.mesh.size() == 2);
+  PODSIM_ASSERT(is_fft(observation) && observation.mesh.size() == 2);
   const auto named = [&](std::initializer_list<std::string_view> names) {
     Axes axes;
     for (const std::string_view name : names)

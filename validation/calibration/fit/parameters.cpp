@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
 #include "sim/base/blame.hpp"
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -33,7 +33,7 @@ CostKind cost_of_op(ObservedOp op) {
     case ObservedOp::ifft:
     case ObservedOp::training_step: return CostKind::local;
   }
-  assert(false);
+  PODSIM_ASSERT(false);
   return {};
 }
 
@@ -58,7 +58,7 @@ class Maker {
           parameter.entries.push_back(static_cast<int>(entry));
       }
     }
-    assert(parameter.field != nullptr && !parameter.entries.empty());
+    PODSIM_ASSERT(parameter.field != nullptr && !parameter.entries.empty());
     const double value = parameter.field->get(machine_, parameter.entries.front());
     if (kind == Parameter::Kind::time) {
       parameter.unit = value > 0 ? value : some_time;
@@ -282,7 +282,7 @@ const System& Predictions::turned(const System& system) {
   Turned& turned = turned_.try_emplace(&system, Turned{system}).first->second;
   if (!turned.stale) return turned.system;
   auto made = with_machine(std::move(turned.system), system_.machine);
-  assert(made);
+  PODSIM_ASSERT(made);
   turned = {*std::move(made), false};
   return turned.system;
 }

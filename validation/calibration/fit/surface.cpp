@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/statistics.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
@@ -184,7 +184,7 @@ bool wants_surface(const std::vector<Observation>& observations, const System& s
 }
 
 SurfaceFit fit_surface(const std::vector<Observation>& products, const Machine& machine, const CalibrateOptions& options) {
-  assert(!products.empty());
+  PODSIM_ASSERT(!products.empty());
   std::vector<SurfaceRow> rows = surface_rows(products, machine);
   const GridChoice grid = grid_for(rows);
   const SurfaceGrid logarithms = logarithms_of(grid);

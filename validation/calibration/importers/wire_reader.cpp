@@ -4,9 +4,10 @@
 #include <google/protobuf/io/zero_copy_stream.h>
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <utility>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 
@@ -105,7 +106,7 @@ Expected<std::optional<WireReader::Field>> WireReader::next() {
 }
 
 void WireReader::enter(const Field& field) {
-  assert(!outside_);
+  PODSIM_ASSERT(!outside_);
   outside_ = coded_->PushLimit(field.length);
 }
 

@@ -7,12 +7,13 @@
 #include <simgrid/s4u.hpp>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "sim/base/invariant.hpp"
 
 namespace podsim::simgrid_engine {
 
@@ -154,7 +155,7 @@ std::uint32_t SimGridNetwork::create(std::uint32_t route) {
   Action* action = &network_->get_started_action_set()->back();
   slots_.push_back({std::move(communication), action, route, 0});
   [[maybe_unused]] const bool is_new = slot_of_.emplace(action, slot).second;
-  assert(is_new);  // the set's last is the one just created
+  PODSIM_ASSERT(is_new);  // the set's last is the one just created
   return slot;
 }
 

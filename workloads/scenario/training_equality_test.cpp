@@ -1,0 +1,98 @@
+// A step takes the same time, and the same memory, however it is simulated: calls played or written out, folded or not, by des or by SimGrid.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "sim/analysis/peak_memory.hpp"
+#include "sim/analysis/step_split.hpp"
+#include "sim/base/test_cases.hpp"
+#include "sim/engine/table/engines.hpp"
+#include "workloads/scenario/plan_choice.hpp"
+#include "workloads/scenario/simulate.hpp"
+#include "workloads/scenario/test_training.hpp"
+
+namespace podsim {
+namespace training_equality {
+
+using testing::random_training_step, testing::system_of;
+
+/// PODSIM_TRAINING_STEPS=10000 tries so many.
+std::uint64_t steps_to_try() {
+  const char* const asked = std::getenv("PODSIM_TRAINING_STEPS");
+  return asked == nullptr ? test::cases(200U, 8U) : std::strtoull(asked, nullptr, 10);
+}
+
+/// A machine whose memory is short beside transfers, at times; one in four takes time of the core for its transfers.
+Machine random_machine(std::uint64_t seed) {
+  Rng rng{seed, stream_of("machines of training steps")};
+  constexpr std::array<const char*, 3> names{"ideal", "tpu_v4", "tpu_v5p"};
+  Machine machine = *find_machine(names[static_cast<std::size_t>(rng.between(0, 2))]);
+  if (rng.between(0, 1) == 1) machine.chip.hbm_bandwidth = BytesPerSecond{1e11 * static_cast<double>(rng.between(1, 8))};
+  if (rng.between(0, 3) == 0)
+    for (double& share : machine.software.core_share) share = 0.05 * static_cast<double>(rng.between(0, 6));
+  return machine;
+}
+
+RunOptions options_of(bool inlined, bool fold = true, std::string_view engine = "des") {
+  RunOptions options;
+  options.inline_calls = inlined;
+  options.fold = fold;
+  options.engine = *timing_engine(engine);
+  return options;
+}
+
+podsim::Run run_of(const System& system, const TrainingSpec& spec, const RunOptions& options) {
+  const auto posed = pose(system, spec, options);
+  EXPECT_TRUE(posed) << to_text(posed.error());
+  auto run = simulate(posed->system, posed->problem, options);
+  EXPECT_TRUE(run) << to_text(run.error());
+  return *std::move(run);
+}
+
+void expect_equal(const podsim::Run& run, const podsim::Run& flat) {
+  EXPECT_EQ(run.metrics.makespan, flat.metrics.makespan);
+  EXPECT_EQ(run.metrics.split, flat.metrics.split);
+  EXPECT_EQ(run.metrics.peak_memory, flat.metrics.peak_memory);
+  EXPECT_EQ(run.metrics.link_bytes, flat.metrics.link_bytes);
+  EXPECT_EQ(run.metrics.tasks, flat.metrics.tasks);
+  const auto ranks = measure_programs(run.model, run.timeline), of_flat = measure_programs(flat.model, flat.timeline);
+  ASSERT_EQ(ranks.size(), of_flat.size());
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    EXPECT_EQ(ranks[r].busiest, of_flat[r].busiest) << r;
+    EXPECT_EQ(ranks[r].split, of_flat[r].split) << r;
+    EXPECT_EQ(ranks[r].peak_memory, of_flat[r].peak_memory) << r;
+  }
+}
+
+TEST(TrainingStep, IsTheSameHoweverItIsSimulated) {
+  std::uint64_t played = 0, some_inlined = 0, with_shares = 0;
+  const std::uint64_t steps = steps_to_try();
+  for (std::uint64_t seed = 0; seed < steps && !::testing::Test::HasFailure(); ++seed) {
+    const TrainingStep step = random_training_step(seed);
+    const Machine machine = random_machine(seed);
+    SCOPED_TRACE(fmt::format("seed {}: {}, {}, {}, {} microbatches", seed, machine.name, to_text(step.mesh), step.pipeline, step.microbatches));
+    const System system = system_of(machine, step.mesh);
+    TrainingSpec spec{step};
+    spec.layers.algorithm = seed % 4 == 0 && machine.name == "ideal" ? "wang" : "collective";  // whose rings wrap
+    const podsim::Run called = run_of(system, spec, options_of(false)), flat = run_of(system, spec, options_of(true));
+    const CallSummary& calls = called.row.calls;
+    played += calls.inlined == 0 ? 1U : 0U, some_inlined += calls.played > 0 && calls.inlined > 0 ? 1U : 0U, with_shares += flat.model.core_shares.empty() ? 0U : 1U;
+    EXPECT_EQ(calls.played == 0, !calls.why_inlined.empty() && called.model.calls == nullptr);
+    expect_equal(called, flat);
+    expect_equal(called, run_of(system, spec, options_of(false, false)));
+    const podsim::Run referee = run_of(system, spec, options_of(true, false, "simgrid"));
+    std::size_t tasks = 0;  // of which each that precedes another may be rounded by a picosecond
+    for (const Program& program : flat.lowered->programs) tasks += program.tasks.size();
+    const auto time = static_cast<double>(flat.metrics.makespan.count());
+    EXPECT_NEAR(time, static_cast<double>(referee.metrics.makespan.count()), 1e-6 * time + static_cast<double>(tasks));
+    const RunOptions analytic = options_of(true, false, "analytic");
+    EXPECT_LE(run_of(system, spec, analytic).metrics.makespan, flat.metrics.makespan);
+  }
+  EXPECT_GT(12 * played, steps);
+  EXPECT_GT(12 * some_inlined, steps);
+  EXPECT_GT(12 * with_shares, steps);
+}
+
+}  // namespace training_equality
+}  // namespace podsim
