@@ -8,7 +8,9 @@
 //   before, after   block-partitioned P(rows, columns)
 //   cost     OS: floor(P/2) tau + T + (P-1) max(T, tau), tau the longer of the two shifts
 //            LS, RS: floor(P/2) tau(skewed) + T + (P-1) max(T, tau) + floor(P/2) tau(Y)
-//   errors   R != C, an open axis
+//   open     on an axis without wraparound the device at its end sends to the other end over the whole line, against the direction of all others:
+//            tau = (P-1) latency + bytes / link
+//   errors   R != C
 //   example  OS on 3x3: after skewing device (1, 0) holds X11 and W10, (1, 1) holds X12 and W21. Step 1: (1, 0) adds X11.W10, sends X11 to (1, 2)
 //            and W10 to (0, 0), and receives X12 from (1, 1) and W20 from (2, 0); step 2 adds X12.W20, step 3 X10.W00
 //   source   Cannon (1969)
@@ -47,8 +49,8 @@ class Cannon {
       after.insert(after.end(), shift_second.begin(), shift_second.end());
       if (t > 0) after.push_back(matmuls.back());
       if (t + 1 < P_) {
-        shift_first = {pass(flow.moves[0], first, t, shift_first, matmuls)};
-        shift_second = {pass(flow.moves[1], second, t, shift_second, matmuls)};
+        shift_first = pass(flow.moves[0], first, t, shift_first, matmuls);
+        shift_second = pass(flow.moves[1], second, t, shift_second, matmuls);
       }
       Matmul product = writer_.product(matrices, t > 0);
       set_operand(product, flow.moves[0].operand, first.slots.slot(first.slot + t), 2);
@@ -93,8 +95,8 @@ class Cannon {
         Tasks& previous = onwards ? previous_onwards : previous_backwards;
         Tasks waits = places;
         waits.insert(waits.end(), previous.begin(), previous.end());
-        previous = {writer_.add("skew " + what, Shift{axis, onwards ? sign : -sign, result.slots.slot(step), result.slots.slot(step + 1), {}, {}},
-                                waits, {movers})};
+        previous = writer_.pass_on("skew " + what, axis, onwards ? sign : -sign, result.slots.slot(step), result.slots.slot(step + 1),
+                                   edges_to(waits), {movers});
       }
     result.done = places;
     for (const Tasks& last : {previous_onwards, previous_backwards}) result.done.insert(result.done.end(), last.begin(), last.end());
@@ -102,37 +104,38 @@ class Cannon {
   }
 
   /// Shift t of an operand by -1; its slot is free when the matmul that read it is done (and it was passed on before).
-  TaskId pass(const Move& move, const Rotated& moving, std::int64_t t, const Tasks& before, const Tasks& matmuls) {
+  Tasks pass(const Move& move, const Rotated& moving, std::int64_t t, const Tasks& before, const Tasks& matmuls) {
     Edges after = edges_to(before);
     if (t + 1 >= slots_) after.push_back(Edge{matmuls[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::receive});
-    return writer_.add(step_label("pass " + writer_.names().of(move.operand), t, P_),
-                       Shift{writer_.axis(move.dim), -1, moving.slots.slot(moving.slot + t), moving.slots.slot(moving.slot + t + 1), {}, {}}, after);
+    return writer_.pass_on(step_label("pass " + writer_.names().of(move.operand), t, P_), writer_.axis(move.dim), -1,
+                           moving.slots.slot(moving.slot + t), moving.slots.slot(moving.slot + t + 1), after);
   }
 
   /// One operand and the partial sums both shift; the sums are rotated home by `home` at the end.
   void accumulate(const Move& move, const Rotated& moving, const Matrices& matrices, const AxisView& sum_axis, const Affine& home) {
     const Region& Y = matrices.out;
     const Slots sums = writer_.slots("partial sums", Operand::out, slots_, lengths_of(Y)), landed = writer_.slots("landed", Operand::out, slots_, lengths_of(Y));
-    Tasks operand = moving.done, matmuls, adds, passes;  // adds[t]: the sums of step t are complete
+    Tasks operand = moving.done, matmuls, adds;  // adds[t]: the sums of step t are complete
+    std::vector<Tasks> passes;
     for (int t = 0; t < P_; ++t) {
       Edges after = edges_to(operand);
-      if (t >= slots_) after.push_back(Edge{passes[static_cast<std::size_t>(t - slots_)], Half::send});
-      if (t + 1 < P_) operand = {pass(move, moving, t, operand, matmuls)};
+      if (t >= slots_)
+        for (const TaskId sent : passes[static_cast<std::size_t>(t - slots_)]) after.push_back(Edge{sent, Half::send});
+      if (t + 1 < P_) operand = pass(move, moving, t, operand, matmuls);
       const Region out = sums.slot(t);
       Matmul product = writer_.product(matrices);
       set_operand(product, move.operand, moving.slots.slot(moving.slot + t), 2);
       set_operand(product, Operand::out, out, 2);
       matmuls.push_back(writer_.add(step_label("matmul", t, P_), std::move(product), after));
+      const Edges passed = t == 0 ? Edges{} : edges_to(passes.back());
       adds.push_back(t == 0 ? matmuls.back()
                             : writer_.add(step_label("add", t, P_), Local{LocalKind::add, {out, landed.slot(t - 1)}, {out}, 1, Unit::dma},
-                                          Tasks{matmuls.back(), passes.back()}));
+                                          join({Edge{matmuls.back()}}, passed)));
       if (t + 1 == P_) break;
-      Edges edges{Edge{adds.back()}};
-      if (t > 0) edges.push_back(Edge{passes.back()});
+      Edges edges = join({Edge{adds.back()}}, passed);
       // Where it lands: what landed there before has been added.
       if (t >= slots_) edges.push_back(Edge{adds[static_cast<std::size_t>(t + 1 - slots_)], Half::both, Half::receive});
-      passes.push_back(
-          writer_.add(step_label("pass sums of " + writer_.names().out, t, P_), Shift{sum_axis, -1, out, landed.slot(t), {}, {}}, edges));
+      passes.push_back(writer_.pass_on(step_label("pass sums of " + writer_.names().out, t, P_), sum_axis, -1, out, landed.slot(t), edges));
     }
     const Rotated finished = rotate(Operand::out, sums.slot(P_ - 1), sum_axis, +1, home, {adds.back()});
     writer_.alias("home " + writer_.names().out, finished.slots.slot(finished.slot), Y, finished.done);

@@ -70,37 +70,36 @@ using enum MeshUse;
 constexpr std::optional<Dataflow> any = std::nullopt;
 
 constexpr std::array<GemmAlgorithmEntry, 18> algorithms{{
-    {"collective", "gather, one matmul, reduce-scatter; nothing overlaps", row_col, false, false, false, any, &of_collective, &write_collective},
-    {"meshslice", "S slices of interleaved blocks; collectives of the next slices overlap the matmul of this one", row_col, true, true, false, any,
+    {"collective", "gather, one matmul, reduce-scatter; nothing overlaps", row_col, false, false, any, &of_collective, &write_collective},
+    {"meshslice", "S slices of interleaved blocks; collectives of the next slices overlap the matmul of this one", row_col, true, true, any,
      &of_meshslice, &write_meshslice},
-    {"summa", "S panels, broadcast one after the other", row_col, false, true, false, any, &of_summa, &write_summa},
-    {"cannon", "skew, then neighbour shifts of both operands; square meshes", row_col, false, false, true, any, &of_cannon, &write_cannon},
-    {"wang", "one operand gathered, the other passes round its ring in two halves, overlapped", row_col, false, false, true, any, &of_collective,
+    {"summa", "S panels, broadcast one after the other", row_col, false, true, any, &of_summa, &write_summa},
+    {"cannon", "skew, then neighbour shifts of both operands; square meshes", row_col, false, false, any, &of_cannon, &write_cannon},
+    {"wang", "one operand gathered, the other passes round its ring in two halves, overlapped", row_col, false, false, any, &of_collective,
      &wang<WangStyle::both_ways>},
-    {"1d-os", "all devices on one ring: activations pass round it (wang OS on 1 x P)", one_axis_as_col, false, false, true, Dataflow::os,
-     &of_collective, &wang<WangStyle::both_ways>},
-    {"1d-ls", "all devices on one ring: partial sums pass round it (wang LS on 1 x P)", one_axis_as_col, false, false, true, Dataflow::ls,
-     &of_collective, &wang<WangStyle::both_ways>},
-    {"1d-fsdp", "all devices split the rows; weights are gathered (collective on P x 1)", one_axis_as_row, false, false, false, any, &of_collective,
+    {"1d-os", "all devices on one ring: activations pass round it (wang OS on 1 x P)", one_axis_as_col, false, false, Dataflow::os, &of_collective,
+     &wang<WangStyle::both_ways>},
+    {"1d-ls", "all devices on one ring: partial sums pass round it (wang LS on 1 x P)", one_axis_as_col, false, false, Dataflow::ls, &of_collective,
+     &wang<WangStyle::both_ways>},
+    {"1d-fsdp", "all devices split the rows; weights are gathered (collective on P x 1)", one_axis_as_row, false, false, any, &of_collective,
      &write_collective},
-    {"1d-megatron", "column-parallel (os, rs: nothing moves) and row-parallel (ls: all-reduce) halves of a pair", one_axis_as_col, false, false,
-     false, any, &of_megatron, &write_megatron},
-    {"jax-ag-plain", "shard_map: all-gather, then one dot", one_axis_as_row, false, false, false, Dataflow::os, &of_collective, &write_collective},
-    {"jax-ag-overlapped", "shard_map: blocks of W pass one way, a dot per block", one_axis_as_row, false, false, true, Dataflow::os, &of_collective,
+    {"1d-megatron", "column-parallel (os, rs: nothing moves) and row-parallel (ls: all-reduce) halves of a pair", one_axis_as_col, false, false, any,
+     &of_megatron, &write_megatron},
+    {"jax-ag-plain", "shard_map: all-gather, then one dot", one_axis_as_row, false, false, Dataflow::os, &of_collective, &write_collective},
+    {"jax-ag-overlapped", "shard_map: blocks of W pass one way, a dot per block", one_axis_as_row, false, false, Dataflow::os, &of_collective,
      &wang<WangStyle::one_way>},
-    {"jax-ag-bidirectional", "shard_map: half blocks of W pass both ways, a dot per hop", one_axis_as_row, false, false, true, Dataflow::os,
-     &of_collective, &wang<WangStyle::both_ways>},
-    {"jax-rs-plain", "shard_map: one dot, then reduce-scatter", one_axis_as_row, false, false, false, Dataflow::rs, &of_collective,
-     &write_collective},
-    {"jax-rs-overlapped", "shard_map: accumulators pass one way, a dot per step", one_axis_as_row, false, false, true, Dataflow::rs, &of_collective,
+    {"jax-ag-bidirectional", "shard_map: half blocks of W pass both ways, a dot per hop", one_axis_as_row, false, false, Dataflow::os, &of_collective,
+     &wang<WangStyle::both_ways>},
+    {"jax-rs-plain", "shard_map: one dot, then reduce-scatter", one_axis_as_row, false, false, Dataflow::rs, &of_collective, &write_collective},
+    {"jax-rs-overlapped", "shard_map: accumulators pass one way, a dot per step", one_axis_as_row, false, false, Dataflow::rs, &of_collective,
      &wang<WangStyle::one_way>},
-    {"jax-rs-bidirectional", "shard_map: half accumulators pass both ways, two half dots per step", one_axis_as_row, false, false, true, Dataflow::rs,
+    {"jax-rs-bidirectional", "shard_map: half accumulators pass both ways, two half dots per step", one_axis_as_row, false, false, Dataflow::rs,
      &of_collective, &wang<WangStyle::two_half_dots>},
-    {"tp-ag-plain", "tensor parallel: rows of X gathered, then one dot", one_axis_as_row, false, false, false, Dataflow::os, &of_row_gather,
+    {"tp-ag-plain", "tensor parallel: rows of X gathered, then one dot", one_axis_as_row, false, false, Dataflow::os, &of_row_gather,
      &row_gather_plain},
-    {"tp-ag-overlapped", "tensor parallel: rows of X pass one way, a dot per block", one_axis_as_row, false, false, true, Dataflow::os,
-     &of_row_gather, &row_gather<WangStyle::one_way>},
-    {"tp-ag-bidirectional", "tensor parallel: rows of X pass both ways in halves, a dot per half", one_axis_as_row, false, false, true, Dataflow::os,
+    {"tp-ag-overlapped", "tensor parallel: rows of X pass one way, a dot per block", one_axis_as_row, false, false, Dataflow::os, &of_row_gather,
+     &row_gather<WangStyle::one_way>},
+    {"tp-ag-bidirectional", "tensor parallel: rows of X pass both ways in halves, a dot per half", one_axis_as_row, false, false, Dataflow::os,
      &of_row_gather, &row_gather<WangStyle::both_ways>},
 }};
 
@@ -117,24 +116,20 @@ Expected<Submesh> oriented(const GemmAlgorithmEntry& algorithm, Submesh submesh)
 }
 
 /// Everything that can be wrong with a problem but its extents.
-Status check_options(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmOptions& options) {
+Status check_options(const GemmAlgorithmEntry& algorithm, const GemmOptions& options) {
   constexpr std::int64_t largest = 1 << 20;
   if (options.slice_count < (algorithm.needs_slice_count ? 1 : 0) || options.slice_count > largest)
     return Diagnostic{{}, fmt::format("the slice count must be 1 to {}, found {}", largest, options.slice_count)};
   if (options.block < 1 || options.block > largest) return Diagnostic{{}, fmt::format("the block must be 1 to {}, found {}", largest, options.block)};
   if (options.prefetch < 0 || options.prefetch > 1024)
     return Diagnostic{{}, fmt::format("the prefetch depth must be 0 to 1024, found {}", options.prefetch)};
-  if (algorithm.needs_rings)
-    for (const AxisView& axis : {submesh.rows, submesh.columns})
-      if (axis.size > 1 && !submesh.mesh.wraps(axis))
-        return Diagnostic{{}, fmt::format("{} needs axes that wrap, {} is open", algorithm.name, submesh.mesh.name(axis))};
   return success();
 }
 
 Expected<Submesh> prepare(const GemmAlgorithmEntry& algorithm, const Submesh& submesh, const GemmOptions& options) {
   auto used = oriented(algorithm, submesh);
   if (!used) return used;
-  if (auto ok = check_options(algorithm, *used, options); !ok) return ok.error();
+  if (auto ok = check_options(algorithm, options); !ok) return ok.error();
   return used;
 }
 

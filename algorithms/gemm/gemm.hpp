@@ -49,7 +49,6 @@ struct GemmAlgorithmEntry {
   std::string_view name, summary;
   MeshUse mesh = MeshUse::row_col;
   bool needs_slice_count = false, takes_slice_count = false;
-  bool needs_rings = false;      // axes must wrap
   std::optional<Dataflow> only;  // the dataflow that the name implies for a forward pass
   /// Errors: a slice count or mesh that the algorithm does not support.
   Expected<Multiples> (*multiples)(int R, int C, Dataflow dataflow, const GemmOptions& options) = nullptr;

@@ -9,7 +9,8 @@
 //   cost     tau of a half block, P of the travelling axis; P = 2: whole blocks one way
 //              OS      AG + P.T where T >= tau; otherwise at most AG + T + (P-1) tau, since the first hops run while the other operand is gathered
 //              LS, RS  AG + T + (P-1) max(T, tau)
-//   errors   an open axis
+//   open     on an axis without wraparound the devices at its ends send to each other over the whole line, so that every link carries two half-blocks
+//            each way: tau of a whole block, and latencies of up to P-1 hops
 //   example  OS on 1x4, columns blocks A B C D of X: rank 1 begins with B. Hop 1 brings it the first half of A from rank 0 and the second half of C
 //            from rank 2, hop 2 both halves of D, one from each side, hop 3 the first half of C and the second half of A; every hop is one matmul
 //   source   Wang et al., ASPLOS 2023; JAX shard_map collective matmul, bidirectional
@@ -41,7 +42,8 @@ namespace {
 struct HalfBlock {
   int sign;
   std::int64_t begin, length;
-  Tasks shifts{}, adds{};
+  std::vector<Tasks> shifts{};  // of each step
+  Tasks adds{};
 };
 
 /// `one_way`: the sign of a one-way ring; 0: both ways.
@@ -152,18 +154,20 @@ class Wang {
       for (HalfBlock& half : halves) {
         if (t + 1 == P) break;
         const Range part = span(half.begin, half.length);
-        std::vector<Edge> after;
-        if (t > 0) after.push_back(Edge{half.shifts.back()});
+        Edges after = t > 0 ? edges_to(half.shifts.back()) : Edges{};
         if (t >= slots)  // the slot it lands in held hop t-slots+1: multiplied, and passed on by the shift before
           for (const TaskId matmul : matmuls[static_cast<std::size_t>(t - slots + 1)]) after.push_back(Edge{matmul, Half::both, Half::receive});
         const Region source = t == 0 ? with(matrix, dim, part) : with(arrived.slot(t - 1), dim + 1, part);
         half.shifts.push_back(
-            writer_.add(step_label("pass " + tensor, t, P), Shift{ring, half.sign, source, with(arrived.slot(t), dim + 1, part), {}, {}}, after));
+            writer_.pass_on(step_label("pass " + tensor, t, P), ring, half.sign, source, with(arrived.slot(t), dim + 1, part), after));
       }
       Tasks after = fitted_at(t);
       if (t > 0) {
         after.insert(after.end(), matmuls.back().begin(), matmuls.back().end());
-        for (const HalfBlock& half : halves) after.push_back(half.shifts[static_cast<std::size_t>(t - 1)]);
+        for (const HalfBlock& half : halves) {
+          const Tasks& arriving = half.shifts[static_cast<std::size_t>(t - 1)];
+          after.insert(after.end(), arriving.begin(), arriving.end());
+        }
       }
       matmuls.emplace_back();
       for (Matmul& product : products(t == 0 ? matrix : arrived.slot(t - 1), t))
@@ -190,26 +194,27 @@ class Wang {
       };
       Edges after = edges_to(fitted_at(t));
       if (!last && t >= slots)
-        for (const HalfBlock& half : halves) after.push_back(Edge{half.shifts[static_cast<std::size_t>(t - slots)], Half::send});
+        for (const HalfBlock& half : halves)
+          for (const TaskId sent : half.shifts[static_cast<std::size_t>(t - slots)]) after.push_back(Edge{sent, Half::send});
       TaskId matmul;
       if (style_ != WangStyle::two_half_dots) matmul = writer_.add(step_label("matmul", t, P), product(out, t, all(extents[dim])), after);
       for (HalfBlock& half : halves) {
         if (style_ == WangStyle::two_half_dots)
           matmul = writer_.add(step_label("half matmul", t, P), product(part_of(out, half), t, span(half.begin, half.length)), after);
         TaskId ready = matmul;
+        const Edges passed = t > 0 ? edges_to(half.shifts.back()) : Edges{};
         if (t > 0) {
           const Region sum = part_of(out, half);
           ready = writer_.add(step_label("add", t, P), Local{LocalKind::add, {sum, part_of(landed.slot(t - 1), half)}, {sum}, 1, Unit::dma},
-                              Tasks{matmul, half.shifts.back()});
+                              join({Edge{matmul}}, passed));
           half.adds.push_back(ready);
         }
         if (last) continue;
-        std::vector<Edge> edges{Edge{ready}};
-        if (t > 0) edges.push_back(Edge{half.shifts.back()});
+        Edges edges = join({Edge{ready}}, passed);
         // The slot it lands in: what landed there before has been added.
         if (t >= slots) edges.push_back(Edge{half.adds[static_cast<std::size_t>(t - slots)], Half::both, Half::receive});
-        half.shifts.push_back(writer_.add(step_label("pass sums of " + writer_.names().out, t, P),
-                                          Shift{ring, half.sign, part_of(out, half), part_of(landed.slot(t), half), {}, {}}, edges));
+        half.shifts.push_back(writer_.pass_on(step_label("pass sums of " + writer_.names().out, t, P), ring, half.sign, part_of(out, half),
+                                              part_of(landed.slot(t), half), edges));
       }
     }
   }

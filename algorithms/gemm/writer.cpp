@@ -72,6 +72,19 @@ TaskId GemmWriter::collective(std::string label, CollectiveKind kind, const Axis
   return add(std::move(label), Collective{kind, {axis}, std::move(input), std::move(output), dim, 0, root, {}}, after);
 }
 
+Tasks GemmWriter::pass_on(const std::string& label, const AxisView& axis, int sign, const Region& source, const Region& target, const Edges& after,
+                          const Guard& where) {
+  if (mesh().wraps(axis)) return {add(label, Shift{axis, sign, source, target, {}, {}}, after, where)};
+  const int P = axis.size, first = sign > 0 ? 0 : 1, last = sign > 0 ? P - 1 : P;  // of those with a neighbour there
+  const auto shift = [&](int by, int low, int high) {
+    Guard guard = where;
+    guard.push_back({own(axis), low, high});
+    return add(label, Shift{axis, by, source, target, {}, {}}, after, std::move(guard));
+  };
+  const TaskId to_neighbour = shift(sign, first, last);
+  return {to_neighbour, sign > 0 ? shift(1 - P, P - 1, P) : shift(P - 1, 0, 1)};
+}
+
 Schedule GemmWriter::finish(std::string name) && {
   return {std::move(name), mesh(), {std::move(*this).ProgramBuilder::finish()}, std::move(products_)};
 }

@@ -70,6 +70,11 @@ class GemmWriter : public ProgramBuilder {
   Slots slots(const std::string& name, Operand of, std::int64_t count, std::vector<std::int64_t> extents);
   TaskId collective(std::string label, CollectiveKind kind, const AxisView& axis, Region input, Region output, int dim, const Tasks& after,
                     std::int64_t root = 0);
+  /// Every device (of those where `where` holds, the same along the axis) passes `source` on to the next position along `axis` (sign +1) or to the one
+  /// before (-1), around the end. On an open axis that is two tasks, and the device at the end sends over the whole line to its other end; what waits for
+  /// the step names both. No device sends or receives in more than one of them.
+  Tasks pass_on(const std::string& label, const AxisView& axis, int sign, const Region& source, const Region& target, const Edges& after,
+                const Guard& where = {});
 
   Schedule finish(std::string name) &&;
 

@@ -176,18 +176,23 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
   const auto ring_of = [&](const Move& move) -> const std::vector<AxisRings::Ring>& { return move.dim == 0 ? rings.row : rings.col; };
   const auto devices_of = [&](const Move& move) { return move.dim == 0 ? R : C; };
   const auto elements_of = [&](const Move& move) { return local_elements(problem, move.operand, R, C); };
-  const auto hop = [&](const Move& move) {
+  const auto hops = [&](const Move& move) {
     const std::vector<AxisRings::Ring>& axis = ring_of(move);
     if (axis.empty()) return none;
-    const Seconds launch = machine.software.launch[static_cast<std::size_t>(CostKind::permute)];
+    const Seconds launch = machine.software.launch[static_cast<std::size_t>(CostKind::permute)], overhead = machine.software.per_message + launch;
     const auto bytes = static_cast<double>(elements_of(move) * size_of(dtype_of(problem.dtype, move.operand)).count());
+    const double times = devices_of(move) - 1;
     if (axis.size() > 1) {  // neighbours are not always next to each other: half a block, at least over one link
       Seconds latency = axis.front().link.latency;
       BytesPerSecond bandwidth;
       for (const AxisRings::Ring& ring : axis) latency = std::min(latency, ring.link.latency), bandwidth = std::max(bandwidth, ring.link.bandwidth);
-      return machine.software.per_message + launch + latency + Seconds{bytes / 2 / bandwidth.count()};
+      return times * (overhead + latency + Seconds{bytes / 2 / bandwidth.count()});
     }
-    return ring_time(machine, axis.front(), bytes, 1, launch) / static_cast<double>(axis.front().size - 1);
+    const AxisRings::Ring& ring = axis.front();
+    if (ring.wraps || ring.size == 2) return ring_time(machine, ring, bytes, 1, launch);
+    // The devices at the ends send half-blocks over the whole line, one after the other; every link carries two half-blocks a hop.
+    const Seconds half{bytes / 2 / ring.link.bandwidth.count()};
+    return std::max(times * (overhead + times * ring.link.latency + half), overhead + ring.link.latency + times * 2 * half);
   };
   const auto cost = [&](const Move& move) { return elements_of(move) * (devices_of(move) - 1); };
   const bool first_travels = !flow.reduces && cost(flow.moves[0]) >= cost(flow.moves[1]);
@@ -199,9 +204,9 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
   local.*flow.moving /= P;
   const Seconds product = matmul(machine, local.m, local.n, local.k, false, problem.dtype);
   const Seconds exposed = collective_time(machine, CollectiveKind::all_gather, ring_of(gathered), elements_of(gathered), dtype_of(problem.dtype, gathered.operand));
-  if (flow.reduces) return exposed + product + static_cast<double>(P - 1) * std::max(product, hop(travels));
+  if (flow.reduces) return exposed + product + std::max(static_cast<double>(P - 1) * product, hops(travels));
   // The first hops run beside the gather.
-  return std::max(exposed + static_cast<double>(P) * product, static_cast<double>(P - 1) * hop(travels) + product);
+  return std::max(exposed + static_cast<double>(P) * product, hops(travels) + product);
 }
 
 }  // namespace
