@@ -63,12 +63,12 @@ Expected<CalibrateOptions> fit_options(const Options& options) {
 }
 
 Expected<int> calibrate_and_print(const Options& options, Console& console) {
-  const auto imported = imported_observations(options);
+  auto imported = imported_observations(options);
   if (!imported) return imported.error();
   if (options.flag("observations-only")) return print_observations(*imported, options, console);
   if (options.has("machine")) return Diagnostic{option("machine"), "calibrate begins with --base"};
   if (!options.has("base")) return Diagnostic{{}, "--base is missing: the machine to begin with"};
-  const auto system = system_of(options, options.text("base"));
+  const auto system = system_of(*imported, options, options.text("base"));
   if (!system) return system.error();
   auto how = fit_options(options);
   if (!how) return how.error();

@@ -51,6 +51,18 @@ TEST(Calibrate, TrustIsOfWhatWasHeldBackWhereThereIsEnough) {
   EXPECT_THAT(podsim("calibrate " + permutes + on_v5p).out, HasSubstr("nothing could be held back"));
 }
 
+TEST(Calibrate, TheMeshOfALogIsThatOfItsRunsUnlessItIsSaid) {
+  const std::string log = "calibrate " PODSIM_SOURCE_DIR "/tests/golden/input/meshslice.log --from meshslice-log --base tpu_v4 ";
+  const Outcome found = podsim(log + "--slice 4x8");
+  ASSERT_EQ(found.status, exit_done) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("the mesh is the file's, x=4,y=8, in the order jax"));
+  EXPECT_EQ(json_of(log + "--slice 4x8")["parameters"], json_of(log + "--slice 4x8 --mesh x=4,y=8 --mesh-order jax")["parameters"]);
+  EXPECT_THAT(podsim(log + "--slice 4x8 --mesh x=4,y=8").out, Not(HasSubstr("the mesh is the file's")));
+  const Outcome small = podsim(log + "--slice 4x4");
+  EXPECT_EQ(small.status, exit_bad_input);
+  EXPECT_THAT(small.err, HasSubstr("meshslice.log:1:1: ")) << "where the mesh is said";
+}
+
 TEST(Calibrate, TheMachineItWritesKnowsWhatItCovers) {
   const Folder folder;
   const std::string file = folder.file("fitted.textproto");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/units.hpp"
+#include "tools/command/scenario_options.hpp"
 
 namespace podsim {
 
@@ -61,8 +62,24 @@ Expected<Imported> imported_observations(const Options& options) {
     if (!imported) return imported.error();
     all.observations.insert(all.observations.end(), imported->observations.begin(), imported->observations.end());
     for (std::string& note : imported->notes) all.notes.push_back(files.size() > 1 ? file + ": " + note : std::move(note));
+    if (all.mesh.empty() && &file == &files.front()) all.mesh = std::move(imported->mesh), all.mesh_at = imported->mesh_at;
+    if (all.mesh != imported->mesh && &file != &files.front()) all.mesh.clear();  // as where one file has runs on several
   }
   return all;
+}
+
+Expected<System> system_of(Imported& observations, const Options& options, const std::string& default_machine) {
+  auto fields = system_fields(options, default_machine);
+  if (!fields) return fields.error();
+  if (!observations.mesh.empty() && fields->has("slice") && !fields->has("mesh") && !fields->has("devices")) {
+    std::vector<std::string> axes;
+    for (const auto& [name, size] : observations.mesh) axes.push_back(fmt::format("{}={}", name, size));
+    const std::string mesh = fmt::format("{}", fmt::join(axes, ","));
+    fields->set("mesh", mesh, observations.mesh_at);
+    if (!fields->has("mesh_order")) fields->set("mesh_order", "jax", observations.mesh_at);
+    observations.notes.push_back(fmt::format("the mesh is the file's, {}, in the order {}", mesh, fields->text("mesh_order")));
+  }
+  return read_system(*fields);
 }
 
 }  // namespace podsim

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/command/options.hpp"
+#include "topologies/system.hpp"
 #include "validation/calibration/importers/import.hpp"
 
 namespace podsim {
@@ -15,5 +16,9 @@ OptionGroup import_options();
 /// The observations of all files (--observations, or words after the verb), in order, with what the importers note. Errors: no file; those of the
 /// importers.
 Expected<Imported> imported_observations(const Options& options);
+
+/// The system that observations are predicted on: that of the options. Without --mesh the mesh that their file tells, if it tells one, in the order of JAX
+/// unless --mesh-order says otherwise; a note says so.
+Expected<System> system_of(Imported& observations, const Options& options, const std::string& default_machine = "");
 
 }  // namespace podsim

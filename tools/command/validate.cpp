@@ -29,12 +29,12 @@ Expected<double> share_of(const Options& options, const std::string& name) {
 }
 
 Expected<std::vector<DatasetValidation>> of_observations(const Options& options) {
-  const auto imported = imported_observations(options);
+  auto imported = imported_observations(options);
   if (!imported) return imported.error();
   if (imported->observations.empty())
     return Diagnostic{{options.texts("observations").front(), 1, 1}, "expected observations, found none"};
   if (!options.has("machine")) return Diagnostic{{}, "--machine is missing: the machine that --observations are predicted on"};
-  const auto system = system_of(options);
+  const auto system = system_of(*imported, options);
   if (!system) return system.error();
   std::optional<ErrorBound> bound;
   if (options.has("bound")) {
@@ -64,9 +64,9 @@ int explain_observations(const Options& options, Console& console) {
   if (format_of(options) == Format::csv) return report({option("explain"), "prints a table or json"}, console);
   const auto record = record_request(options);
   if (!record) return report(record.error(), console);
-  const auto imported = imported_observations(options);
+  auto imported = imported_observations(options);
   if (!imported) return report(imported.error(), console);
-  const auto system = system_of(options);
+  const auto system = system_of(*imported, options);
   if (!system) return report(system.error(), console);
   ProgressLine line{console, options.flag("quiet")};
   line.count_seconds();

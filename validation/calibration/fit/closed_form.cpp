@@ -10,17 +10,40 @@ namespace podsim {
 
 namespace {
 
-/// The mesh has one axis per dimension of a plain grid or rail, row-major, on chips of one device.
+/// One slice without faults, on chips of one device.
 bool is_plain(const System& system) {
-  const bool rail = system.machine.interconnect == Interconnect::rail;
   if (system.joined_by.kind != TopologySpec::Kind::as_built || system.slices != 1 || !system.faults.none()) return false;
-  if (system.machine.chip.devices != 1 || !system.placement.speed.empty() || (!rail && system.topology->grid() == nullptr)) return false;
-  if (system.mesh.axes().size() != system.slice.extents.size()) return false;
+  return system.machine.chip.devices == 1 && system.placement.speed.empty();
+}
+
+/// The dimension of the slice that an axis of a rail lies along: the mesh has an axis for each, row-major.
+std::optional<std::size_t> dimension_of_rail(const System& system, const AxisView& axis) {
+  if (system.mesh.axes().size() != system.slice.extents.size()) return std::nullopt;
   for (std::size_t d = 0; d < system.slice.extents.size(); ++d)
-    if (system.mesh.axes()[d].size != system.slice.extents[d]) return false;
+    if (system.mesh.axes()[d].size != system.slice.extents[d]) return std::nullopt;
   for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
-    if (system.placement.chip_of[d].index() != d) return false;
-  return true;
+    if (system.placement.chip_of[d].index() != d) return std::nullopt;
+  return static_cast<std::size_t>(axis.axis);
+}
+
+/// The dimension of a grid that an axis lies along, from its first chip to its last, in every place of the mesh; none if it folds several.
+std::optional<std::size_t> dimension_of_grid(const System& system, const AxisView& axis) {
+  const Grid* grid = system.topology->grid();
+  if (grid == nullptr || grid->chips() != system.mesh.devices()) return std::nullopt;
+  std::optional<std::size_t> dimension;
+  for (int d = 0; d < system.mesh.devices(); ++d) {
+    const int at = system.mesh.coordinate(DeviceId{d}, axis);
+    if (at + 1 == axis.size) continue;
+    const std::vector<int> here = grid->coordinates(system.placement.chip_of[static_cast<std::size_t>(d)]),
+                           next = grid->coordinates(system.placement.chip_of[system.mesh.shifted(DeviceId{d}, axis, 1).index()]);
+    const auto along = static_cast<std::size_t>(std::mismatch(here.begin(), here.end(), next.begin()).first - here.begin());
+    if (along == here.size() || dimension.value_or(along) != along) return std::nullopt;
+    if (here[along] != at || next[along] != at + 1 ||
+        !std::equal(here.begin() + static_cast<std::ptrdiff_t>(along) + 1, here.end(), next.begin() + static_cast<std::ptrdiff_t>(along) + 1))
+      return std::nullopt;
+    dimension = along;
+  }
+  return dimension && grid->dimensions()[*dimension].extent == axis.size ? dimension : std::nullopt;
 }
 
 /// A step of the algorithm on the machine's dimension that its axis is laid over.
@@ -65,7 +88,9 @@ std::optional<ClosedForm> closed_form(const Observation& observation, const Syst
   std::vector<int> dimensions;
   for (const AxisView& axis : collective.axes) {
     if (axis.size == 1) continue;
-    const int dimension = link_dimension(system, static_cast<std::size_t>(axis.axis));
+    const auto along = rail ? dimension_of_rail(system, axis) : dimension_of_grid(system, axis);
+    if (!along) return std::nullopt;
+    const int dimension = link_dimension(system, *along);
     const bool adds = rail && system.machine.link.at(static_cast<std::size_t>(dimension)).in_switch_efficiency > 0;
     axes.push_back({axis.size, rail ? AxisLinks::one_switch : system.mesh.wraps(axis) ? AxisLinks::ring : AxisLinks::line, adds});
     dimensions.push_back(dimension);

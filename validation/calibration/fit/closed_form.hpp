@@ -37,7 +37,7 @@ struct ClosedForm {
 
 /// The formula of what predict() simulates; nullopt if there is none. There is one for matmul, hbm_copy, and permutes and collectives whose algorithm
 /// has a complete closed form (algorithms/collectives/closed_form.hpp) without contention on links other than those to a switch. The axes must each
-/// be laid row-major over one dimension, on chips of one device. Broadcast and reduce have none and are simulated. Tests compare it to des, within
+/// lie along one dimension, wherever the mesh has that, on chips of one device. Broadcast and reduce have none and are simulated. Tests compare it to des, within
 /// three picoseconds per step; halving an odd number of elements under an injection limit adds up to the time of one element.
 std::optional<ClosedForm> closed_form(const Observation& observation, const System& system, const PredictOptions& options = {});
 

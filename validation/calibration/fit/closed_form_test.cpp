@@ -99,6 +99,24 @@ TEST(ClosedForm, EqualsDesOnOpenMeshesWhereOneIsGiven) {
   EXPECT_GT(compared, 40);
 }
 
+TEST(ClosedForm, EqualsDesAlongAxesThatLieAlongADimensionWhereverThatIs) {
+  compared = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng{seed};
+    Machine machine = some_machine();
+    randomise(machine, rng);
+    machine.chip.injection_bandwidth = machine.chip.ejection_bandwidth = unlimited<BytesPerSecond>;
+    const System system = testing::open_pod(machine, {2, 2, 4}, {{"x", 4}, {"y", 4}});
+    const std::int64_t bytes = (1 + static_cast<std::int64_t>(rng.below(1 << 10))) * 4 * 64;
+    expect_equal(observed(ObservedOp::all_gather, "x", 4, bytes), system, {});
+    expect_equal(observed(ObservedOp::permute, "x", 4, bytes), system, {});
+    EXPECT_FALSE(closed_form(observed(ObservedOp::all_gather, "y", 4, bytes), system)) << "its neighbours share links";
+    EXPECT_FALSE(closed_form(observed(ObservedOp::permute, "y", 4, bytes), system));
+  }
+  EXPECT_GT(compared, 20);
+}
+
 TEST(ClosedForm, EqualsDesOverSwitches) {
   compared = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {

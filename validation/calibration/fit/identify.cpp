@@ -17,6 +17,8 @@ constexpr double influence = 1e-3;  // the least, on ln(predicted)
 constexpr double smallest_time = 1e-7;
 constexpr double unlimited_part = 1e-2;  // a link that takes less of the base machine's time is no limit
 constexpr int most_turns = 8;
+constexpr int most_touches = 8;         // solutions by tangents of one problem
+constexpr double tangents_meet = 1e-5;  // simulated times, as a share of them
 constexpr double least_ratio = 1e-3;  // of a value with a prior for its logarithm, to its specification
 constexpr double smoothness = 1;  // of ln(efficiency over the base machine's) between neighbours on a dense curve, over the scatter
 
@@ -57,9 +59,23 @@ LeastSquares problem_of(const std::vector<Parameter>& parameters, const std::vec
   if (!problem.ratios.empty()) problem.least_scale = model_error;
   problem.residuals = [turned = std::move(turned), &predictions](const Eigen::VectorXd& x) {
     predictions.turn(turned, x);
-    return predictions.residuals();
+    return predictions.tangent_residuals();
   };
   return problem;
+}
+
+/// Solves again from where the tangents of simulated times led, until they meet these.
+Solution solve_by_tangents(LeastSquares problem, Predictions& predictions) {
+  for (int round = 1;; ++round) {
+    problem.residuals(problem.start);  // sets the values
+    predictions.touch();
+    Solution solution = solve(problem);
+    problem.residuals(solution.x);
+    const double missed = predictions.touch();
+    if (missed > 0) solution.residuals = problem.residuals(solution.x);
+    if (missed <= tangents_meet || round == most_touches) return solution;
+    problem.start = solution.x;
+  }
 }
 
 /// How far a value counts as moved: itself, or for times that are zero a tenth of a microsecond, for shares that are zero a hundredth.
@@ -170,6 +186,8 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
   for (int turn = 0; turn < most_turns; ++turn) {
     predictions.system().machine = system.machine;
     LeastSquares everything = problem_of(parameters, all, x, options, predictions);
+    predictions.turn(parameters, everything.start);
+    predictions.touch();
     const Eigen::VectorXd residuals = everything.residuals(everything.start);
     State next = choose(parameters, x, jacobian_of(everything, everything.start, residuals), pinned, options);
     if (turn > 0 && next.chosen == state.chosen) break;
@@ -183,7 +201,7 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
       if (parameters[k].kind == Parameter::Kind::rate && std::isinf(parameters[k].field->get(system.machine, parameters[k].entries.front())))
         for (const int entry : parameters[k].entries) parameters[k].field->set(predictions.system().machine, entry, std::numeric_limits<double>::infinity());
     const LeastSquares problem = problem_of(parameters, state.chosen, x, options, predictions);
-    result.solution = solve(problem);
+    result.solution = solve_by_tangents(problem, predictions);
     result.covariance = covariance_of(problem, result.solution);
     problem.residuals(result.solution.x);
     result.system = predictions.system();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <tuple>
 
 #include "sim/base/blame.hpp"
 #include "sim/base/invariant.hpp"
@@ -231,6 +233,8 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
   result.system_ = system;
   result.stop_ = options.stop;
   Systems systems{system};
+  using SameRun = std::tuple<const System*, ObservedOp, std::string, int, int, Bytes, std::optional<DType>, bool>;
+  std::map<SameRun, std::pair<std::shared_ptr<const RepeatedRun>, std::shared_ptr<TangentTime>>> collectives;  // that are simulated on a grid
   for (const Observation& o : observations) {
     if (options.stop.requested()) return cancelled_work();
     Item item;
@@ -243,12 +247,20 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
     if (const auto* collective = std::get_if<Collective>(&schedule->computes)) item.input = bytes_of(schedule->programs.front(), collective->input);
     for (const PredictOptions& way : ways_to_run(o, on, options.predict))
       if (auto form = closed_form(o, on, way)) item.forms.push_back(*std::move(form));
-    if (item.forms.empty()) {
+    const bool on_grid = std::holds_alternative<Collective>(schedule->computes) && !is_composite(o) && on.machine.interconnect == Interconnect::grid;
+    auto& same = collectives[{own->get(), o.op, o.axis, o.devices, o.groups, o.bytes, o.dtype, o.in_place}];
+    if (item.forms.empty() && on_grid && same.second != nullptr) {
+      std::tie(item.run, item.tangent) = same;
+    } else if (item.forms.empty()) {
       auto lowered = lowered_schedule_of(o, on, options.predict);
       if (!lowered) return lowered.error();
       item.run = std::make_shared<const RepeatedRun>(*std::move(lowered), *own);
       const auto time = item.run->time_on(on, options.stop);
       if (!time) return blamed_on(o.where, time.error());
+      if (on_grid) {
+        item.tangent = std::make_shared<TangentTime>(item.run, cost_of_op(o.op), item.input);
+        same = {item.run, item.tangent};
+      }
     }
     result.items_.push_back(std::move(item));
   }
@@ -287,6 +299,16 @@ const System& Predictions::turned(const System& system) {
   return turned.system;
 }
 
+TangentTime::OnMachine Predictions::on_machine() {
+  return [this](const System& system, const Machine& machine) -> const System& {
+    if (&machine == &system_.machine) return turned(system);
+    auto made = with_machine(turned(system), machine);
+    assert(made);
+    nudged_ = *std::move(made);
+    return nudged_;
+  };
+}
+
 Seconds Predictions::predicted(std::size_t i) {
   const Item& item = items_[i];
   if (stop_.requested()) return item.observation->time;  // any fit will do: nobody will see it
@@ -295,7 +317,8 @@ Seconds Predictions::predicted(std::size_t i) {
     for (std::size_t f = 1; f < item.forms.size(); ++f) fastest = std::min(fastest, evaluate(item.forms[f], system_.machine));
     return fastest;
   }
-  const auto time = item.run->time_on(turned(*item.run->system()), stop_);
+  const auto time =
+      item.tangent != nullptr ? item.tangent->simulated(system_.machine, on_machine(), stop_) : item.run->time_on(turned(*item.run->system()), stop_);
   return time ? *time : Seconds{std::numeric_limits<double>::infinity()};  // it ran before: only the clock's end is left
 }
 
@@ -304,11 +327,35 @@ bool Predictions::leaves_memory_out(std::size_t i, const Machine& machine) const
   return std::any_of(forms.begin(), forms.end(), [&](const ClosedForm& form) { return !has_memory_to_spare(form, machine); });
 }
 
-Eigen::VectorXd Predictions::residuals() {
+double Predictions::touch() {
+  double most = 0;
+  std::set<const TangentTime*> touched;
+  for (const Item& item : items_) {
+    if (item.tangent == nullptr || !touched.insert(item.tangent.get()).second) continue;
+    const auto missed = item.tangent->touch(system_.machine, on_machine(), stop_);
+    if (!missed) return 0;  // cancelled: no fit is wanted any more
+    most = std::max(most, *missed);
+  }
+  return most;
+}
+
+template <class TimeOf>
+Eigen::VectorXd Predictions::residuals_by(TimeOf&& time_of) {
   Eigen::VectorXd residuals(static_cast<Eigen::Index>(items_.size()));
   for (std::size_t i = 0; i < items_.size(); ++i)
-    residuals[static_cast<Eigen::Index>(i)] = std::log(std::max(predicted(i).count(), 1e-12) / items_[i].observation->time.count());
+    residuals[static_cast<Eigen::Index>(i)] = std::log(std::max(time_of(i).count(), 1e-12) / items_[i].observation->time.count());
   return residuals;
+}
+
+Eigen::VectorXd Predictions::residuals() {
+  return residuals_by([&](std::size_t i) { return predicted(i); });
+}
+
+Eigen::VectorXd Predictions::tangent_residuals() {
+  return residuals_by([&](std::size_t i) {
+    const Item& item = items_[i];
+    return item.tangent != nullptr && !stop_.requested() ? item.tangent->at(system_.machine) : predicted(i);
+  });
 }
 
 }  // namespace podsim

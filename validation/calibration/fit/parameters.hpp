@@ -13,6 +13,7 @@
 #include "validation/calibration/fit/calibrate.hpp"
 #include "validation/calibration/fit/closed_form.hpp"
 #include "validation/calibration/fit/repeated_run.hpp"
+#include "validation/calibration/fit/tangent_time.hpp"
 
 namespace podsim {
 
@@ -66,6 +67,11 @@ class Predictions {
   Eigen::VectorXd residuals();
   /// By the closed form where there is one, also on the way through values with which memory would be short.
   [[nodiscard]] Seconds predicted(std::size_t i);
+  /// Lays the tangents of simulated collectives through their times with the present values (tangent_time.hpp). Returns how far a tangent was from a time
+  /// at most, as a share of it; 0 where all have closed forms.
+  double touch();
+  /// residuals() by those tangents.
+  Eigen::VectorXd tangent_residuals();
   /// Whether the closed form may be below the simulated time on this machine, where transfers share a memory that is short.
   [[nodiscard]] bool leaves_memory_out(std::size_t i, const Machine& machine) const;
 
@@ -74,6 +80,7 @@ class Predictions {
     const Observation* observation = nullptr;
     std::vector<ClosedForm> forms;           // the fastest counts; none: simulated
     std::shared_ptr<const RepeatedRun> run;  // where it is simulated
+    std::shared_ptr<TangentTime> tangent;    // of a collective that is simulated on a grid; rows of one schedule have one
     Bytes input;
   };
   /// A system with the present machine.
@@ -82,10 +89,14 @@ class Predictions {
     bool stale = true;
   };
   [[nodiscard]] const System& turned(const System& system);
+  [[nodiscard]] TangentTime::OnMachine on_machine();
+  template <class TimeOf>
+  Eigen::VectorXd residuals_by(TimeOf&& time_of);
 
   System system_;
   std::vector<Item> items_;
   std::map<const System*, Turned> turned_;  // by the system of a RepeatedRun
+  System nudged_;                           // the last one with another machine than the present
   Cancellation stop_{};
 };
 

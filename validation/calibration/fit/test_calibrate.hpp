@@ -44,6 +44,20 @@ inline System pod_with(const Machine& machine, const std::string& slice, const s
   return *std::move(system);
 }
 
+/// A slice without wraparound under x=4,y=4 or the like as JAX lays it on a TPU v4: over 2x2x4 x is the line of 4, and y folds the square, whose order 0, 2, 1, 3 crosses its corners twice.
+inline System open_pod(Machine machine, const std::vector<int>& extents, const std::vector<std::pair<std::string, int>>& sizes) {
+  machine.name = "tpu_v4";
+  SystemSpec spec;
+  spec.machine = std::move(machine);
+  spec.slice = {extents, true};
+  spec.wrap = {Wrap::Rule::none, {}};
+  spec.mesh = sizes;
+  spec.order = JaxOrder{};
+  auto system = make_system(spec);
+  if (!system) throw std::runtime_error(to_text(system.error()));
+  return *std::move(system);
+}
+
 inline Observation observed(ObservedOp op, const std::string& axis, int devices, std::int64_t bytes) {
   Observation o;
   o.op = op;

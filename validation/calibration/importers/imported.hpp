@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/expected.hpp"
@@ -16,6 +17,8 @@ namespace podsim {
 struct Imported {
   std::vector<Observation> observations;
   std::vector<std::string> notes;
+  std::vector<std::pair<std::string, int>> mesh{};  // the axes of the device mesh and their sizes, where the file tells them; JAX laid it
+  SourceLocation mesh_at{};
 };
 
 /// Facts that some files omit.

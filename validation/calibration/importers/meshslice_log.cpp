@@ -192,7 +192,7 @@ Expected<Imported> import_meshslice_log(std::string_view text, const std::string
   PrintedAxes printed;
   std::optional<Header> header;
   int devices = 0;  // along the header's axis
-  std::size_t other = 0;
+  std::size_t other = 0, meshes = 0;
   for (const TextLine& line : lines_of(text)) {
     const std::string_view content = trimmed(line.text);
     if (content.empty()) continue;
@@ -205,6 +205,12 @@ Expected<Imported> import_meshslice_log(std::string_view text, const std::string
       const auto axes = read_axes(line, file);
       if (!axes) return axes.error();
       printed = *axes;
+      const decltype(imported.mesh) mesh{printed.begin(), printed.end()};
+      if (mesh.size() < 2) continue;  // the axis has no name
+      if (meshes++ == 0)
+        imported.mesh = mesh, imported.mesh_at = {file, line.number, 1};
+      else if (imported.mesh != mesh)
+        imported.mesh.clear();  // runs on several: the options say on which one all are predicted
     } else if (looks_like_header(content)) {
       auto found = read_header(line, file);
       if (!found) return found.error();

@@ -14,7 +14,7 @@ namespace podsim {
 ///
 /// BenchCollectives.py has one unnamed axis: `Allgather:`, `ReduceScatter:` and `SendRecv:`, of dimension 0. A size is that of one device's data (for
 /// a reduce-scatter of its output); KB is 1024 bytes. The devices along an axis are given by the line `Running benchmark on (8, 4) devices.` (8 along
-/// x, 4 along y), else by `options.axes` or `options.devices`. Other lines are skipped and counted.
+/// x, 4 along y: the mesh that JAX's create_device_mesh laid), else by `options.axes` or `options.devices`. Other lines are skipped and counted.
 /// Errors: a size before any header, a header of another form, invalid numbers, a number of devices that is not given, or differs between log and
 /// options.
 Expected<Imported> import_meshslice_log(std::string_view text, const std::string& file, const ImportOptions& options = {});

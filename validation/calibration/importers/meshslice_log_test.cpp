@@ -126,6 +126,47 @@ TEST(MeshSliceLog, CalibratingFromALogRecoversTheRingsOfBothAxes) {
   EXPECT_LT(found->median_abs_error, 0.01);
 }
 
+// Most of it has no closed form: reduce-scatters on lines, and all along y. Simulated at every step of the fit it takes minutes.
+TEST(MeshSliceLog, CalibratingFromALogRecoversAPodWithoutWraparound) {
+  const auto pod = [](const Machine& machine) { return testing::open_pod(machine, {2, 4, 4}, {{"x", rows}, {"y", columns}}); };
+  const System known = pod(testing::some_machine({{"link.bandwidth", "30 GB/s"}, {"software.launch", "20 us"}}));
+  const std::string log = log_of([&](const Section& section, int kilobytes) {
+    const int devices = section.axis == "x" ? rows : columns;
+    const auto time = predict(testing::observed(section.op, std::string{section.axis}, devices, input_bytes(section, kilobytes)), known);
+    EXPECT_TRUE(time) << to_text(time.error());
+    return time ? 1e3 * time->count() : 0;
+  });
+  const Imported result = imported(import_observations("meshslice-log", log, "log"));
+  const auto found = calibrate(result.observations, pod(testing::some_machine()), {});
+  ASSERT_TRUE(found) << to_text(found.error());
+  for (const char* path : {"link[x].bandwidth", "link[y].bandwidth", "link[z].bandwidth"}) {
+    if (testing::undetermined_of(*found, path) != nullptr) continue;
+    EXPECT_NEAR(testing::number_at(found->machine, path), 30e9, 0.5e9) << path << "\n" << testing::to_text(*found);
+  }
+  EXPECT_LT(found->median_abs_error, 0.01);
+  std::size_t simulated = 0;
+  for (const Residual& row : found->residuals) {
+    const Observation& o = result.observations[row.observation];
+    if (closed_form(o, known)) continue;
+    const auto time = predict(o, *with_machine(known, found->machine));
+    ASSERT_TRUE(time);
+    EXPECT_NEAR(row.predicted.count() / time->count(), 1, 1e-5) << name_of(o.op) << " along " << o.axis << ": what is reported is what is simulated";
+    ++simulated;
+  }
+  EXPECT_EQ(simulated, 7U * 15) << "along y, and the reduce-scatters along x";
+}
+
+TEST(MeshSliceLog, TellsTheMeshThatItsRunsShare) {
+  const std::string row = "Allgather_x: dim=0\nSize: 8KB,\t Time: 1ms\n", first = "Running benchmark on (4, 8) devices.\n";
+  const auto mesh = [](const std::string& text) { return imported(import_meshslice_log(text, "log", {.devices = 4})).mesh; };
+  const std::vector<std::pair<std::string, int>> expected{{"x", 4}, {"y", 8}};
+  EXPECT_EQ(mesh(first + row), expected);
+  EXPECT_EQ(mesh(first + row + first + row), expected);
+  EXPECT_TRUE(mesh(first + row + "Running benchmark on (8, 4) devices.\n" + row).empty());
+  EXPECT_TRUE(mesh("Running benchmark on 8 devices.\n" + row).empty());
+  EXPECT_TRUE(mesh(row).empty());
+}
+
 TEST(MeshSliceLog, TheBenchmarkOnOneAxisHasNoNameForIt) {
   const std::string text = "Running benchmark on 8 devices.\n\nAllgather: \nSize: 8KB,\t Time: 0.0123+-4e-05ms\n\nReduceScatter: \n"
                            "Size: 8KB,\t Time: 0.02+-0.1ms\n\nSendRecv: \nSize: 8KB,\t Time: 0.03+-0.1ms\n";
