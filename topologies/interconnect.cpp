@@ -68,6 +68,33 @@ Expected<std::shared_ptr<const Topology>> network_of(const TopologySpec& spec, c
                                                 chips_of(slice))};
 }
 
+/// A name up to the number that it ends with: those of "rail 0" to "rail 7" are alike.
+std::string stem_of(const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); }
+
+/// "node 0 to node 7, rail 0 to rail 7": first and last of each sort; some sorts, where there are many.
+std::string switches_of(const Topology& topology) {
+  constexpr std::size_t most = 6;
+  std::vector<std::pair<std::string, std::string>> sorts;
+  for (int node = topology.chips(); node < topology.nodes(); ++node) {
+    const std::string name = topology.chip_name(ChipId{node});
+    if (sorts.empty() || stem_of(sorts.back().first) != stem_of(name))
+      sorts.emplace_back(name, name);
+    else
+      sorts.back().second = name;
+  }
+  std::vector<std::string> texts;
+  for (const auto& [first, last] : sorts)
+    if (texts.size() < most) texts.push_back(first == last ? first : first + " to " + last);
+  return fmt::format("{}{}", fmt::join(texts, ", "), sorts.size() > most ? ", ..." : "");
+}
+
+Diagnostic no_chip(const Topology& topology, const std::string& text, const SourceLocation& where) {
+  const std::string last = topology.chip_name(ChipId{topology.chips() - 1});
+  if (topology.nodes() == topology.chips()) return {where, fmt::format("there is no chip {}; the last one is {}", quoted(text), last)};
+  return {where, fmt::format("there is no chip or switch {}; chips are {} to {}, switches {}", quoted(text), topology.chip_name(ChipId{0}), last,
+                             switches_of(topology))};
+}
+
 }  // namespace
 
 std::vector<int> hosts_of(const Machine& machine, const Slice& slice) {
@@ -91,8 +118,7 @@ std::vector<int> hosts_of(const Machine& machine, const Slice& slice) {
 }
 
 Expected<ChipId> chip_named(const Topology& topology, const std::string& text, const SourceLocation& where) {
-  const Diagnostic none{where,
-                        fmt::format("there is no chip {}; the last one is {}", quoted(text), topology.chip_name(ChipId{topology.chips() - 1}))};
+  const Diagnostic none = no_chip(topology, text, where);
   if (const Grid* grid = topology.grid()) {
     const std::vector<std::string> parts = split(text, '.');
     if (parts.size() != grid->dimensions().size()) return none;
@@ -149,14 +175,32 @@ Expected<std::vector<LinkId>> links_of(const Topology& topology, const CableEnds
     for (const OutLink& out : topology.out_links(a))
       if (out.to == b) links.push_back(out.link);
   if (!links.empty()) return links;
-  return Diagnostic{where, fmt::format("there is no cable between {} and {}", topology.chip_name(cable.from), topology.chip_name(cable.to))};
+  std::string others;
+  if (topology.nodes() > topology.chips()) {  // names that cannot be guessed
+    constexpr std::size_t most = 8;
+    std::vector<std::string> names;
+    for (const OutLink& out : topology.out_links(cable.from)) names.push_back(topology.chip_name(out.to));
+    const bool more = names.size() > most;
+    names.resize(std::min(names.size(), most));
+    others = fmt::format("; those of {} lead to {}{}", topology.chip_name(cable.from), fmt::join(names, ", "), more ? ", ..." : "");
+  }
+  return Diagnostic{where,
+                    fmt::format("there is no cable between {} and {}{}", topology.chip_name(cable.from), topology.chip_name(cable.to), others)};
+}
+
+/// A cable of this topology, as an example.
+std::string some_cable(const Topology& topology) {
+  const std::vector<OutLink> cables = topology.out_links(ChipId{0});
+  return topology.nodes() == topology.chips() || cables.empty() ? "0.0-0.1" : to_text(CableEnds{ChipId{0}, cables.back().to}, topology);
 }
 
 }  // namespace
 
 Expected<CableEnds> parse_cable(const Topology& topology, const std::string& text, const SourceLocation& where) {
   const std::vector<std::string> ends = split(text, '-');
-  if (ends.size() != 2) return Diagnostic{where, "expected a cable between two chips, as 0.0-0.1, found " + quoted(text)};
+  if (ends.size() != 2)
+    return Diagnostic{where, fmt::format("expected a cable between two chips{}, as {}, found {}",
+                                         topology.nodes() > topology.chips() ? " or a chip and a switch" : "", some_cable(topology), quoted(text))};
   const auto from = chip_named(topology, ends[0], where), to = chip_named(topology, ends[1], where);
   if (!from) return from.error();
   if (!to) return to.error();

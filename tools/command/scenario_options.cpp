@@ -46,8 +46,8 @@ OptionGroup what_if_options(bool several) {
        "chips,\nswitches and cables; left out: what the machine "
        "builds"},
           {"pods", word("N", "1"), "slices, joined over their hosts and the data-centre network"},
-          {"fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1; repeatable;\nrun: `any` tries one of every sort"},
-          {"degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable"},
+          {"fail", words("CABLE"), "a broken cable between two chips, by coordinates: 0.0-0.1, or to a switch\nby its name: '0.0-rail 0'; repeatable; run: `any` tries one of every sort"},
+          {"degrade", words("CABLE=PART"), "a slow cable: 0.0-0.1=0.5; repeatable. Transfers keep to their routes,\nhowever slow; around a broken one they are routed"},
           {"straggler", words("CHIP=PART"), "a slow device: 3.2=0.8, or random:1%=0.8 (of the mesh); repeatable"},
           {"seed", word("N", "0"), "of what is random"}};
 }

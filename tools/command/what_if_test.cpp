@@ -174,6 +174,18 @@ TEST(WhatIf, ARunThatASlowChipMakesFasterIsNamedAnAnomaly) {
   EXPECT_FALSE(slower.contains("notes"));
 }
 
+TEST(WhatIf, SwitchesAndRailsAreNamedWhereOneIsAskedFor) {
+  const std::string run = "run --machine dgx_h100 --slice 4x8 --collective all-reduce --bytes 1MiB ";
+  for (const auto& [option, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--degrade 3.0-s=0.5", "--degrade: there is no chip or switch \"s\"; chips are 0.0 to 3.7, switches node 0 to node 3, rail 0 to rail 7\n"},
+           {"--fail 3.0-0.0", "--fail: there is no cable between 3.0 and 0.0; those of 3.0 lead to node 3, rail 0\n"},
+           {"--fail 3.0", "--fail: expected a cable between two chips or a chip and a switch, as 0.0-rail 0, found \"3.0\"\n"}}) {
+    const test::Outcome outcome = podsim(run + option);
+    EXPECT_EQ(outcome.status, exit_bad_input) << option;
+    EXPECT_EQ(outcome.err, "podsim: error: " + message) << option;
+  }
+}
+
 TEST(WhatIf, BadInputSaysWhatWasExpected) {
   const std::string run = "run " + ideal + "--slice 4x8 " + gather_col;
   for (const auto& [option, message] : std::vector<std::pair<std::string, std::string>>{

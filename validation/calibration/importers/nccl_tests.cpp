@@ -62,7 +62,48 @@ struct Row {
 /// Where the columns are, counted from 0; a heading begins with `#`, which is not counted.
 struct Columns {
   std::size_t count = 0, type = 0, redop = 0, time = 0;
+  bool counts_wrong = false;  // a column `#wrong`; older versions have `error`, the largest difference
 };
+
+/// "2024-05-01", "10:01:02.5", "2024-05-01T10:01:02Z", "[10:01:02]": what terminals and schedulers put before a line.
+bool is_timestamp(std::string_view word) {
+  if (word.starts_with('[') && word.ends_with(']')) word = word.substr(1, word.size() - 2);
+  if (word.size() < 5 || word.find_first_not_of("0123456789-/:.,TZ+") != std::string_view::npos) return false;
+  const auto between_digits = [&](char c) {
+    const std::size_t at = word.find(c);
+    return at != std::string_view::npos && at > 0 && at + 1 < word.size() && std::isdigit(static_cast<unsigned char>(word[at - 1])) != 0 &&
+           std::isdigit(static_cast<unsigned char>(word[at + 1])) != 0;
+  };
+  return between_digits(':') || std::ranges::count(word, '-') == 2 || std::ranges::count(word, '/') == 2;
+}
+
+void cut_front(TextLine& line, std::size_t count) {
+  line.column += static_cast<int>(count);
+  line.text.remove_prefix(count);
+}
+
+/// Removes the marks of a quoted mail (`> `), and timestamps.
+void skip_marks(TextLine& line) {
+  for (;;) {
+    const std::size_t begin = std::min(line.text.find_first_not_of(" \t"), line.text.size());
+    const std::string_view rest = line.text.substr(begin), word = rest.substr(0, rest.find_first_of(" \t"));
+    if (rest.starts_with('>'))
+      cut_front(line, begin + 1);
+    else if (is_timestamp(word))
+      cut_front(line, begin + word.size());
+    else
+      return;
+  }
+}
+
+/// Whether a line is one that nccl-tests print behind `#`; those who paste a log lose that mark, which begins a heading elsewhere.
+bool is_comment(const std::vector<std::string_view>& words) {
+  if (words[0].starts_with('#') || words[0] == "(B)") return true;
+  const auto second = [&](std::string_view word) { return words.size() > 1 && words[1] == word; };
+  if (words[0] == "Rank") return std::ranges::find(words, "Pid") != words.end();
+  return (words[0] == "size" && second("count")) || (words[0] == "Using" && second("devices")) || (words[0] == "Out" && second("of")) ||
+         (words[0] == "Avg" && second("bus"));
+}
 
 /// One table, with what stands above it.
 struct TestTable {
@@ -123,7 +164,7 @@ Status LogReader::read_line(const TextLine& line) {
     ranks_.clear();
     return success();
   }
-  if (words[0].starts_with('#')) return read_comment(line, std::move(words));
+  if (is_comment(words)) return read_comment(line, std::move(words));
   if (!columns_) return success();
   if (!std::ranges::all_of(words[0], [](unsigned char c) { return std::isdigit(c) != 0; })) {
     ++other_;
@@ -136,7 +177,7 @@ Status LogReader::read_line(const TextLine& line) {
 Status LogReader::read_comment(const TextLine& line, std::vector<std::string_view> words) {
   if (words[0] == "#")
     words.erase(words.begin());
-  else
+  else if (words[0].starts_with('#'))
     words[0].remove_prefix(1);
   if (words.size() > 1 && words[0] == "Rank") {
     if (!rows_.empty()) {
@@ -149,6 +190,11 @@ Status LogReader::read_comment(const TextLine& line, std::vector<std::string_vie
     if (std::from_chars(words[1].data(), words[1].data() + words[1].size(), rank).ec == std::errc{}) ranks_.insert(rank);
   } else if (!words.empty() && words[0] == "size") {
     return read_heading(line, words);
+  } else if (words.size() > 5 && words[0] == "Out" && columns_ && !columns_->counts_wrong) {
+    // Out of bounds values : 3 FAILED, of a table whose rows do not tell which.
+    std::int64_t values = 0;
+    std::from_chars(words[5].data(), words[5].data() + words[5].size(), values);
+    if (values > 0) wrong_ += rows_.size(), rows_.clear();
   }
   return success();
 }
@@ -156,7 +202,7 @@ Status LogReader::read_comment(const TextLine& line, std::vector<std::string_vie
 Status LogReader::read_heading(const TextLine& line, const std::vector<std::string_view>& words) {
   if (Status closed = close_test(); !closed) return closed;
   const auto place = [&words](std::string_view name) { return static_cast<std::size_t>(std::ranges::find(words, name) - words.begin()); };
-  const Columns columns{words.size(), place("type"), place("redop"), place("time")};
+  const Columns columns{words.size(), place("type"), place("redop"), place("time"), place("#wrong") < words.size()};
   if (columns.type != 2 || columns.time + 2 >= words.size())
     return Diagnostic{{file_, line.number, 1}, "a heading must have the columns size, count, type, time, algbw and busbw"};
   columns_ = columns;
@@ -192,7 +238,8 @@ Status LogReader::read_row(const TextLine& line, const std::vector<std::string_v
   for (auto [value, position] : {std::pair{&row.algorithm, time + 1}, std::pair{&row.bus, time + 2}})
     std::from_chars(words[position].data(), words[position].data() + words[position].size(), *value);
   const std::string_view wrong = time + 3 < words.size() ? words[time + 3] : "N/A";
-  row.wrong = wrong.find_first_not_of("0.e+-") != std::string_view::npos && wrong != "N/A";
+  row.wrong = columns_->counts_wrong ? wrong.find_first_not_of("0.e+-") != std::string_view::npos && wrong != "N/A"
+                                     : wrong.find("nan") != std::string_view::npos || wrong.find("inf") != std::string_view::npos;
   if (row.wrong) return ++wrong_, success();
   any_row_ = true;
   rows_.push_back(row);
@@ -278,7 +325,9 @@ Expected<Imported> import_nccl_tests(std::string_view text, const std::string& f
   NamedOutside outside;
   std::map<std::int64_t, LogReader> readers;  // of each process
   for (TextLine line : lines_of(text)) {
+    skip_marks(line);
     const std::int64_t process = take_process_label(line).value_or(unlabelled);
+    skip_marks(line);
     if (process == unlabelled)
       if (const auto op = test_named_in(line.text)) outside = {op, line.number};
     if (Status read = readers.try_emplace(process, file, options, outside).first->second.read_line(line); !read) return read.error();

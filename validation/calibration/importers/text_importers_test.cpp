@@ -154,6 +154,50 @@ TEST(NcclTests, BadTextsAreToldWithTheirPlace) {
   EXPECT_EQ(imported(import_nccl_tests("all_reduce_perf\n" + nccl_heading + good, "log", {.devices = 8})).observations.at(0).devices, 8);
 }
 
+/// As versions before 2.11 print it.
+const std::string nccl_error_heading = "#                                                       out-of-place                       in-place\n"
+                                       "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+                                       "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+const std::string nccl_error_rows = "  1048576  262144  float  sum  41.20  25.45  38.18  2e-07  40.10  26.15  39.22  2e-07\n"
+                                    "  2097152  524288  float  sum  52.30  40.10  60.15  N/A  51.20  40.96  61.44  N/A\n";
+
+TEST(NcclTests, TheColumnErrorIsARoundingError) {
+  const auto rows = [](const std::string& more) { return imported(import_nccl_tests(nccl_ranks + nccl_error_heading + nccl_error_rows + more, "log")); };
+  const Imported result = rows("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 72.1\n");
+  ASSERT_EQ(result.observations.size(), 2U);
+  EXPECT_EQ(result.observations[0].op, all_reduce);
+  EXPECT_DOUBLE_EQ(result.observations[0].time.count(), 41.20e-6);
+  EXPECT_FALSE(notes_say(result, "wrong"));
+  EXPECT_EQ(rows("  4194304  1048576  float  sum  75.40  55.63  83.44  -nan  74.10  56.60  84.91  nan\n").observations.size(), 2U);
+  const Imported wrong = rows("# Out of bounds values : 12 FAILED\n");
+  EXPECT_TRUE(wrong.observations.empty()) << "the text does not tell which";
+  EXPECT_TRUE(notes_say(wrong, "2 rows with wrong results"));
+}
+
+TEST(NcclTests, APasteMayHaveLostItsHashesAndGainedMarks) {
+  const std::string name = "mpirun -np 2 all_reduce_perf -b 1M\n", end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 72.1\n";
+  const std::string plain = nccl_ranks + nccl_error_heading + nccl_error_rows + end;
+  const std::vector<Observation> expected = imported(import_nccl_tests(name + plain, "log")).observations;
+  ASSERT_EQ(expected.size(), 2U);
+  std::string bare = plain;
+  std::erase(bare, '#');
+  for (const std::string& text : {bare, labelled("> ", plain), labelled("> > ", bare), labelled(">", plain), labelled("2024-05-01 10:01:02,123 ", plain),
+                                  labelled("2024-05-01T10:01:02.5Z ", bare), labelled("[10:01:02] ", plain), labelled("> 10:01:02 0: ", plain), labelled("0: 2024/05/01 10:01 ", plain)}) {
+    SCOPED_TRACE(text.substr(0, 40));
+    const Imported result = imported(import_nccl_tests(name + text, "log"));
+    ASSERT_EQ(result.observations.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(result.observations[i].op, all_reduce);
+      EXPECT_EQ(result.observations[i].devices, 4);
+      EXPECT_EQ(result.observations[i].bytes, expected[i].bytes);
+      EXPECT_EQ(result.observations[i].time, expected[i].time);
+    }
+    EXPECT_FALSE(notes_say(result, "that are none")) << "comments are no strange lines";
+  }
+  const std::string bad = "  1024  256  float  sum  x10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
+  EXPECT_EQ(error_of(import_nccl_tests(labelled("> ", nccl_error_heading + bad), "log")), "log:4:28: the time must be a positive number, got \"x10.0\"");
+}
+
 const std::string hlo_collectives = "kind,hlo_op,input_shape,output_shape,input_bytes,output_bytes,occurrences,avg_self_time_us,in_megacore_fusion\n";
 
 TEST(HloStats, CollectivesSayTheirDevicesByTheirBytes) {
