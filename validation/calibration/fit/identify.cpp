@@ -17,7 +17,7 @@ constexpr double influence = 1e-3;  // the least, on ln(predicted)
 constexpr double smallest_time = 1e-7;
 constexpr double unlimited_part = 1e-2;  // a link that takes less of the base machine's time is no limit
 constexpr int most_turns = 8;
-constexpr int most_touches = 8;         // solutions by tangents of one problem
+constexpr int most_touches = 3;         // solutions by tangents of one problem
 constexpr double tangents_meet = 1e-5;  // simulated times, as a share of them
 constexpr double least_ratio = 1e-3;  // of a value with a prior for its logarithm, to its specification
 constexpr double smoothness = 1;  // of ln(efficiency over the base machine's) between neighbours on a dense curve, over the scatter
@@ -27,6 +27,17 @@ struct State {
   std::vector<bool> pinned;  // stays on its bound
   std::set<int> stands_for;  // of the chosen: moves predictions as one does that was not chosen
   std::vector<Undetermined> undetermined;
+
+  [[nodiscard]] bool same_choice(const State& other) const {
+    return chosen == other.chosen && pinned == other.pinned && stands_for == other.stands_for;
+  }
+};
+
+/// What one turn of fit() ended with.
+struct Turn {
+  State state;
+  Fit fit;
+  std::vector<bool> pinned;  // after it
 };
 
 LeastSquares problem_of(const std::vector<Parameter>& parameters, const std::vector<int>& chosen, const Eigen::VectorXd& start, const CalibrateOptions& options,
@@ -183,6 +194,7 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
   Eigen::VectorXd x = start;
   State state;
   Fit result;
+  std::vector<Turn> turns;
   for (int turn = 0; turn < most_turns; ++turn) {
     predictions.system().machine = system.machine;
     LeastSquares everything = problem_of(parameters, all, x, options, predictions);
@@ -191,6 +203,15 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
     const Eigen::VectorXd residuals = everything.residuals(everything.start);
     State next = choose(parameters, x, jacobian_of(everything, everything.start, residuals), pinned, options);
     if (turn > 0 && next.chosen == state.chosen) break;
+    const auto again = std::find_if(turns.begin(), turns.end(), [&](const Turn& before) { return before.state.same_choice(next); });
+    if (again != turns.end()) {  // choices go round: the turns that are left repeat those from `again` on
+      const auto first = static_cast<int>(again - turns.begin()), last = first + (most_turns - 1 - first) % (turn - first);
+      Turn& ended = turns[static_cast<std::size_t>(last)];
+      state = last == first ? std::move(next) : std::move(ended.state);
+      result = std::move(ended.fit);
+      pinned = std::move(ended.pinned);
+      break;
+    }
     state = std::move(next);
     x = start;
     for (std::size_t k = 0; k < parameters.size(); ++k)
@@ -213,6 +234,7 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
       const bool idle_link = parameter.kind == Parameter::Kind::rate && parameter.path.starts_with("link");
       if ((idle_time && x[k] <= parameter.low) || (idle_link && x[k] <= unlimited_part)) pinned[static_cast<std::size_t>(k)] = true;
     }
+    turns.push_back({state, result, pinned});
   }
   for (const int k : state.chosen) result.parameters.push_back(parameters[static_cast<std::size_t>(k)]);
   for (std::size_t k = 0; k < parameters.size(); ++k)

@@ -302,10 +302,11 @@ const System& Predictions::turned(const System& system) {
 TangentTime::OnMachine Predictions::on_machine() {
   return [this](const System& system, const Machine& machine) -> const System& {
     if (&machine == &system_.machine) return turned(system);
-    auto made = with_machine(turned(system), machine);
+    System& nudged = nudged_.try_emplace(&system, system).first->second;
+    auto made = with_machine(std::move(nudged), machine);
     assert(made);
-    nudged_ = *std::move(made);
-    return nudged_;
+    nudged = *std::move(made);
+    return nudged;
   };
 }
 

@@ -96,7 +96,7 @@ class Predictions {
   System system_;
   std::vector<Item> items_;
   std::map<const System*, Turned> turned_;  // by the system of a RepeatedRun
-  System nudged_;                           // the last one with another machine than the present
+  std::map<const System*, System> nudged_;  // the last ones with another machine than the present
   Cancellation stop_{};
 };
 

@@ -46,15 +46,20 @@ auto value_behind(SomeMachine& machine, CostKind kind, std::size_t unit) {
   return (unit - first_link_unit) % 2 == 0 ? Behind{&link.latency} : Behind{nullptr, &link.bandwidth};
 }
 
+double cost_of(const Machine& machine, CostKind kind, double efficiency, std::size_t unit) {
+  if (unit == core_share_unit) return machine.software.core_share.at(static_cast<std::size_t>(kind));
+  const auto value = value_behind(machine, kind, unit);
+  return value.time != nullptr ? value.time->count() : 1 / (value.rate->count() * (value.flows ? efficiency : 1));
+}
+
+double efficiency_of(const Machine& machine, CostKind kind, Bytes input) {
+  return efficiency_at(machine.software.efficiency.at(static_cast<std::size_t>(kind)), input);
+}
+
 UnitCosts costs_of(const Machine& machine, CostKind kind, Bytes input) {
-  const double efficiency = efficiency_at(machine.software.efficiency.at(static_cast<std::size_t>(kind)), input);
+  const double efficiency = efficiency_of(machine, kind, input);
   UnitCosts costs{};
-  costs.at(core_share_unit) = machine.software.core_share.at(static_cast<std::size_t>(kind));
-  for (std::size_t unit = 0; unit < unit_costs; ++unit) {
-    const auto value = value_behind(machine, kind, unit);
-    if (value.time != nullptr) costs.at(unit) = value.time->count();
-    if (value.rate != nullptr) costs.at(unit) = 1 / (value.rate->count() * (value.flows ? efficiency : 1));
-  }
+  for (std::size_t unit = 0; unit < unit_costs; ++unit) costs.at(unit) = cost_of(machine, kind, efficiency, unit);
   return costs;
 }
 
@@ -73,12 +78,6 @@ double missed_by(Seconds tangent, Seconds simulated) {
 
 }  // namespace
 
-Seconds TangentTime::Tangent::at(const UnitCosts& costs) const {
-  double seconds = time.count();
-  for (std::size_t unit = 0; unit < unit_costs; ++unit) seconds += slope.at(unit) * (costs.at(unit) - where.at(unit));
-  return Seconds{seconds};
-}
-
 Expected<Seconds> TangentTime::simulated(const Machine& machine, const OnMachine& on, Cancellation stop) {
   const UnitCosts costs = costs_of(machine, kind_, input_);
   if (const auto known = times_.find(costs); known != times_.end()) return known->second;
@@ -91,10 +90,10 @@ Expected<double> TangentTime::touch(const Machine& machine, const OnMachine& on,
   const auto time = simulated(machine, on, stop);
   if (!time) return time.error();
   const UnitCosts costs = costs_of(machine, kind_, input_);
-  const double missed = known_.empty() ? 1 : missed_by(known_[present_].at(costs), *time);
-  const auto met = std::find_if(known_.begin(), known_.end(), [&](const Tangent& known) {
-    return same_limits(known.where, costs) && missed_by(known.at(costs), *time) <= tangent_meets;
-  });
+  const auto by = [&](const Tangent& tangent) { return missed_by(tangent.at([&](std::size_t unit) { return costs.at(unit); }), *time); };
+  const double missed = known_.empty() ? 1 : by(known_[present_]);
+  const auto met =
+      std::find_if(known_.begin(), known_.end(), [&](const Tangent& known) { return same_limits(known.where, costs) && by(known) <= tangent_meets; });
   if (met != known_.end()) {
     present_ = static_cast<std::size_t>(met - known_.begin());
   } else {
@@ -130,7 +129,8 @@ Expected<TangentTime::Tangent> TangentTime::tangent_at(const Machine& machine, S
 
 Seconds TangentTime::at(const Machine& machine) const {
   if (known_.empty()) return Seconds{std::numeric_limits<double>::infinity()};
-  return known_[present_].at(costs_of(machine, kind_, input_));
+  const double efficiency = efficiency_of(machine, kind_, input_);
+  return known_[present_].at([&](std::size_t unit) { return cost_of(machine, kind_, efficiency, unit); });
 }
 
 }  // namespace podsim

@@ -45,7 +45,14 @@ class TangentTime {
   struct Tangent {
     UnitCosts where{}, slope{};
     Seconds time;
-    [[nodiscard]] Seconds at(const UnitCosts& costs) const;
+    /// `cost(unit)` of those that the time depends on.
+    template <class CostOf>
+    [[nodiscard]] Seconds at(CostOf&& cost_of) const {
+      double seconds = time.count();
+      for (std::size_t unit = 0; unit < unit_costs; ++unit)
+        if (slope[unit] != 0) seconds += slope[unit] * (cost_of(unit) - where[unit]);
+      return Seconds{seconds};
+    }
   };
   Expected<Tangent> tangent_at(const Machine& machine, Seconds time, const OnMachine& on, Cancellation stop) const;
 
