@@ -304,7 +304,7 @@ TangentTime::OnMachine Predictions::on_machine() {
     if (&machine == &system_.machine) return turned(system);
     System& nudged = nudged_.try_emplace(&system, system).first->second;
     auto made = with_machine(std::move(nudged), machine);
-    assert(made);
+    PODSIM_ASSERT(made);
     nudged = *std::move(made);
     return nudged;
   };
