@@ -108,8 +108,7 @@ TEST(BadCommand, WordsBehindTwoDashesAreNoOptions) {
 TEST(BadCommand, FilesWhoseNamesAreTooLong) {
   const Folder folder;
   const std::string name(300, 'x'), store = folder.file("store");
-  for (const std::string& line : {"sweep --merge " + name + " --store " + store, "sweep --merge " + name + " other --store " + store, "sweep --merge " + store + " --store " + name, "run --machine " + name,
-                                  "report " + name + " -o " + store, "run --machine ideal --training " + name, "calibrate " + name}) {
+  for (const std::string& line : {"sweep --merge " + name + " --store " + store, "sweep --merge " + name + " other --store " + store, "report " + name + " -o " + store, "calibrate " + name}) {
     const Outcome outcome = podsim(line);
     EXPECT_EQ(outcome.status, exit_bad_input) << line << "\n" << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(name)) << line;
