@@ -1,0 +1,154 @@
+#include "workloads/hlo/buffer_heap.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace podsim::hlo_buffers {
+
+namespace {
+
+constexpr std::size_t most_tried = 256;
+constexpr std::int64_t most_live = std::int64_t{1} << 62;
+__extension__ using Wide = __int128;  // sums of 2^24 sizes of 2^60 bytes
+
+std::int64_t saturated(Wide bytes) { return static_cast<std::int64_t>(std::min<Wide>(bytes, most_live)); }
+
+/// Places buffers in a heap, one after the other, each in the smallest gap that is free for as long as it lives, or on top. Source: openxla/xla,
+/// xla/service/heap_simulator, GlobalDecreasingSizeBestFitHeap.
+class Heap {
+ public:
+  explicit Heap(const std::vector<Interval>& intervals) : intervals_{intervals} {
+    for (const Interval& interval : intervals) last_ = std::max(last_, interval.end);
+    buckets_.resize(most_buckets);
+    seen_.resize(intervals.size());
+    places_.resize(intervals.size());
+  }
+
+  /// Bytes of the heap, buffers in the order of `before`.
+  template <class Before>
+  std::int64_t pack(Before before) {
+    std::vector<std::size_t> order;
+    for (std::size_t n = 0; n < intervals_.size(); ++n)
+      if (size(n) > 0) order.push_back(n);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return before(intervals_[a], intervals_[b]) || (!before(intervals_[b], intervals_[a]) && a < b); });
+    Wide top = 0;
+    for (const std::size_t n : order) {
+      places_[n] = place(n);
+      top = std::max(top, places_[n] + size(n));
+      for (std::size_t b = bucket(intervals_[n].begin); b <= bucket(intervals_[n].end); ++b) buckets_[b].push_back(n);
+    }
+    return saturated(top);
+  }
+
+ private:
+  static constexpr std::size_t most_buckets = 1024;  // of steps, so that a short buffer is compared only with those near it
+
+  [[nodiscard]] std::int64_t size(std::size_t n) const { return intervals_[n].sizes[hbm]; }
+  [[nodiscard]] std::size_t bucket(std::int64_t step) const { return static_cast<std::size_t>(Wide{step} * most_buckets / (Wide{last_} + 1)); }
+
+  Wide place(std::size_t n) {
+    const Interval& interval = intervals_[n];
+    taken_.clear();
+    for (std::size_t b = bucket(interval.begin); b <= bucket(interval.end); ++b)
+      for (const std::size_t other : buckets_[b]) {
+        if (seen_[other] == n + 1 || intervals_[other].end < interval.begin || intervals_[other].begin > interval.end) continue;
+        seen_[other] = n + 1;
+        taken_.push_back({places_[other], places_[other] + size(other)});
+      }
+    std::sort(taken_.begin(), taken_.end());
+    Wide free = 0, best = -1, best_gap = 0;
+    for (const auto& [begin, end] : taken_) {
+      const Wide gap = begin - free;
+      if (gap >= size(n) && (best < 0 || gap < best_gap)) {
+        best = free;
+        best_gap = gap;
+      }
+      free = std::max(free, end);
+    }
+    return best < 0 ? free : best;
+  }
+
+  const std::vector<Interval>& intervals_;
+  std::int64_t last_ = 0;
+  std::vector<std::vector<std::size_t>> buckets_;
+  std::vector<std::size_t> seen_;  // the buffer plus one that was last compared with it
+  std::vector<Wide> places_;
+  std::vector<std::pair<Wide, Wide>> taken_;
+};
+
+}  // namespace
+
+Sizes peaks_of(const std::vector<Interval>& intervals) {
+  std::vector<std::pair<std::int64_t, std::size_t>> begins, ends;
+  for (std::size_t n = 0; n < intervals.size(); ++n) {
+    begins.push_back({intervals[n].begin, n});
+    ends.push_back({intervals[n].end, n});
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  std::array<Wide, spaces> live{};
+  Sizes most{};
+  std::size_t ended = 0;
+  for (const auto& [begin, n] : begins) {
+    for (; ended < ends.size() && ends[ended].first < begin; ++ended)
+      for (std::size_t s = 0; s < spaces; ++s) live[s] -= intervals[ends[ended].second].sizes[s];
+    for (std::size_t s = 0; s < spaces; ++s) {
+      live[s] += intervals[n].sizes[s];
+      most[s] = std::max(most[s], saturated(live[s]));
+    }
+  }
+  return most;
+}
+
+void reuse_results(Need& need, Compiler compiler) {
+  struct Result {
+    std::int64_t size = 0;
+    std::map<std::int64_t, std::int64_t> taken{};  // first and last step
+  };
+  const auto is_result = [&](const Interval& interval) { return interval.end == need.steps - 1; };
+  const auto size = [&](std::size_t n) { return need.intervals[n].sizes[hbm]; };
+  std::vector<std::size_t> order;
+  for (std::size_t n = 0; n < need.intervals.size(); ++n)
+    if (size(n) > 0) order.push_back(n);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const bool first = is_result(need.intervals[a]), second = is_result(need.intervals[b]);
+    return std::tuple{-size(a), !first, a} < std::tuple{-size(b), !second, b};
+  });
+  std::vector<Result> results;
+  for (const std::size_t n : order) {
+    Interval& interval = need.intervals[n];
+    if (is_result(interval)) {
+      results.push_back({size(n), {{interval.begin, interval.end}}});
+      interval.begin = 0;
+      continue;
+    }
+    if (compiler == Compiler::tpu && interval.remote) continue;
+    const std::size_t tried = std::min(results.size(), most_tried);
+    for (auto result = results.rbegin(); result != results.rbegin() + static_cast<std::ptrdiff_t>(tried); ++result) {
+      const auto next = result->taken.upper_bound(interval.end);
+      if (next != result->taken.begin() && std::prev(next)->second >= interval.begin) continue;
+      result->taken.emplace(interval.begin, interval.end);
+      interval.sizes[hbm] = 0;
+      break;
+    }
+  }
+}
+
+std::int64_t heap_of(const std::vector<Interval>& intervals, Compiler compiler) {
+  if (compiler == Compiler::tpu) {
+    const auto by_begin = [](const Interval& a, const Interval& b) { return a.begin < b.begin; };
+    return saturated(2 * Wide{Heap{intervals}.pack(by_begin)} - peaks_of(intervals)[hbm]);
+  }
+  const auto length = [](const Interval& interval) { return interval.end - interval.begin; };
+  const auto by_size = [&](const Interval& a, const Interval& b) { return std::pair{a.sizes[hbm], length(a)} > std::pair{b.sizes[hbm], length(b)}; };
+  const auto by_time = [&](const Interval& a, const Interval& b) { return std::pair{length(a), a.sizes[hbm]} > std::pair{length(b), b.sizes[hbm]}; };
+  return std::min(Heap{intervals}.pack(by_size), Heap{intervals}.pack(by_time));
+}
+
+}  // namespace podsim::hlo_buffers
