@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "sim/base/blame.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/scenario_options.hpp"
@@ -72,6 +75,7 @@ Expected<int> print_hlo(const Options& options, Console& console) {
   shown.machine = whole->text("machine");
   const auto machine = read_machine(*whole);
   if (!machine) return machine.error();
+  if (machine->chip.hbm < Bytes{std::numeric_limits<std::int64_t>::max()}) shown.hbm = machine->chip.hbm;
   auto mesh = mesh_of_module(*whole, shown.module);
   if (!mesh) return mesh.error();
   shown.mesh = *std::move(mesh);

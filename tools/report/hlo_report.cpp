@@ -376,7 +376,7 @@ Expected<std::string> hlo_table(const ShownHlo& shown) {
   if (const std::string unknown = unknown_text(shown.summary.coverage); !unknown.empty()) text += unknown + "\n";
   if (const auto others = other_estimates(shown); !others.empty()) text += fmt::format("the compiler estimates otherwise: {}\n", other_estimates_text(others));
   if (const auto memory = peak_memory_of(module))
-    text += "memory: " + module_memory_text(*memory, std::nullopt) + "\n";
+    text += "memory: " + module_memory_text(*memory, shown.hbm) + "\n";
   return text;
 }
 
@@ -459,6 +459,7 @@ Expected<Json> hlo_json(const ShownHlo& shown) {
               {"totals", totals_json(summary)},
               {"peak_memory_bytes", memory ? Json(memory->hbm.count()) : Json()},
               {"module_memory_bytes", memory ? module_memory_json(*memory) : Json()},
+              {"hbm_bytes", shown.hbm ? Json(shown.hbm->count()) : Json()},
               {"warnings", std::move(warnings)}};
 }
 

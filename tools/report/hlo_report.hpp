@@ -17,6 +17,7 @@ struct ShownHlo {
   HloSummary summary;
   std::optional<Mesh> mesh{};
   std::string machine;                 // whose core's times are told
+  std::optional<Bytes> hbm{};          // that its chip has, as far as known
   std::vector<std::string> assumed{};  // of its system, in sentences
 };
 
@@ -30,7 +31,7 @@ Expected<std::string> hlo_table(const ShownHlo& shown);
 /// hide it), `dots: [ {instruction, runs_as, kind, m, n, k, batch, flops, count} ]`, `windows: [ {start, done, core_s, flops, bytes, count} ]`,
 /// `copies: [ {instruction, from, to, bytes, asynchronous, count} ]`, `custom_calls` and `opaque: [ {instruction, target, flops, bytes, count} ]`,
 /// `loops: [ {instruction, trip_count, source, count} ]`, `conditionals: [ {instruction, branch, given, count} ]`, `unknown_attributes: [ {name,
-/// count, line} ]`, `totals`, `peak_memory_bytes`,
+/// count, line} ]`, `totals`, `peak_memory_bytes`, `hbm_bytes` (that the machine's chip has; null: not told),
 /// `module_memory_bytes`, `warnings: [ {message, count, line, column} ]`.
 Expected<Json> hlo_json(const ShownHlo& shown);
 

@@ -27,10 +27,10 @@ class Stopwatch {
 
 constexpr double instances_per_second = 4e6, bytes_per_instance = 20;  // of des, recorded: podsim_bench
 
-/// The memory of a module that is scheduled: its text is its order.
+/// The memory of a module, in the order of its text, as `show hlo` tells it.
 const HloPeakMemory* module_memory(const Run& run) {
   const auto& hlo = run.row.problem.hlo;
-  return hlo != nullptr && hlo->is_scheduled && hlo->memory ? &*hlo->memory : nullptr;
+  return hlo != nullptr && hlo->memory ? &*hlo->memory : nullptr;
 }
 
 Result result_of(const Run& run) {

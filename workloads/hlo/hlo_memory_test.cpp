@@ -1,0 +1,89 @@
+#include "workloads/hlo/hlo_memory.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "workloads/hlo/buffer_heap.hpp"
+#include "workloads/hlo/buffer_sharing.hpp"
+#include "workloads/hlo/testing.hpp"
+
+namespace podsim {
+namespace {
+
+namespace memory_rules {
+
+using test::module_of;
+
+/// What a module with this text holds at most beside its parameter and its result, of 4 bytes each; what is no larger lies in the result's place.
+Bytes between(const std::string& computations, const std::string& lines) {
+  const auto memory = peak_memory_of(module_of("HloModule m, is_scheduled=true\n" + computations + "ENTRY e {\n x = f32[1] parameter(0)\n" + lines +
+                                               " ROOT r = f32[1] custom-call(last), custom_call_target=\"end\"\n}\n"));
+  return memory ? memory->hbm - Bytes{8} : Bytes{-1};
+}
+
+const std::string made = " a = f32[1024] custom-call(x), custom_call_target=\"make\"\n";
+constexpr Bytes one{4096};
+
+TEST(HloMemoryRules, WhatComesThroughATupleOrABitcastKeepsItsPlace) {
+  EXPECT_EQ(between("", made + " last = f32[1024] negate(a)\n"), one);
+  EXPECT_EQ(between("", made + " b = f32[32,32] bitcast(a)\n last = f32[32,32] negate(b)\n"), 2 * one);
+  EXPECT_EQ(between("", " t = (f32[1024], f32[1]) custom-call(x), custom_call_target=\"make\"\n a = f32[1024] get-tuple-element(t), index=0\n"
+                        " last = f32[1024] negate(a)\n"),
+            2 * one);
+  // But a result of the entry may lie there.
+  const auto memory = peak_memory_of(module_of("HloModule m\nENTRY e { x = f32[1] parameter(0)\n" + made + " b = f32[32,32] bitcast(a)\n ROOT r = f32[32,32] negate(b) }\n"));
+  EXPECT_EQ(memory->hbm, one + Bytes{4});
+}
+
+TEST(HloMemoryRules, SortsAndScattersWorkInPlace) {
+  const std::string compare = "%l { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = pred[] compare(p, q), direction=LT }\n",
+                    add = "%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n";
+  EXPECT_EQ(between(compare, made + " last = f32[1024] sort(a), dimensions={0}, to_apply=%l\n"), one);
+  const std::string scatter = " i = s32[1] custom-call(x), custom_call_target=\"make\"\n last = f32[1024] scatter({}, i, x), update_window_dims={{}}, "
+                              "inserted_window_dims={{}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=0, to_apply=%s\n";
+  EXPECT_EQ(between(add, made + fmt::format(fmt::runtime(scatter), "a")), one);
+}
+
+TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
+  const auto overwritten = [](const std::string& body) {
+    const HloModule module = module_of("HloModule m\n%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n%f { p = f32[8,128] parameter(0)\n" + body +
+                                       " }\nENTRY e { x = f32[8,128] parameter(0)\n ROOT r = f32[1] custom-call(x), custom_call_target=\"g\" }\n",
+                                       true);
+    for (const HloComputation& computation : module.computations)
+      if (computation.name == "f") return hlo_buffers::overwrites_of_fused(computation);
+    return std::vector<hlo_buffers::Overwrite>{{9, 9}};
+  };
+  using Overwrites = std::vector<hlo_buffers::Overwrite>;
+  const std::string sum = " z = f32[] constant(0)\n e = f32[8,128] exponential(p)\n s = f32[8] reduce(e, z), dimensions={1}, to_apply=%s\n";
+  EXPECT_EQ(overwritten(" ROOT e = f32[8,128] exponential(p)"), (Overwrites{{0, 0}}));
+  EXPECT_EQ(overwritten(" e = f32[8,128] exponential(p)\n ROOT t = f32[128,8] transpose(e), dimensions={1,0}"), Overwrites{});
+  EXPECT_EQ(overwritten(sum + " ROOT t = (f32[8,128], f32[8]) tuple(e, s)"), (Overwrites{{0, 0}}));
+  // A reduction whose sum the other result needs is not made first.
+  EXPECT_EQ(overwritten(sum + " b = f32[8,128] broadcast(s), dimensions={0}\n ROOT d = f32[8,128] divide(e, b)"), Overwrites{});
+}
+
+TEST(HloMemoryRules, OnTpusWhatOtherDevicesWriteDoesNotLieInResults) {
+  using namespace hlo_buffers;
+  const Need before{{{{1024}, 0, 3, true}, {{1024}, 5, 9, false}}, 10, {}};
+  Need tpu = before, gpu = before;
+  reuse_results(tpu, Compiler::tpu);
+  reuse_results(gpu, Compiler::gpu);
+  EXPECT_EQ(tpu.intervals[0].sizes[hbm], 1024);
+  EXPECT_EQ(gpu.intervals[0].sizes[hbm], 0);
+}
+
+TEST(HloMemoryRules, TpusPlaceInTheOrderOfTimeAndCountGapsTwice) {
+  using namespace hlo_buffers;
+  // The second lies above the first, and the third, too large for the place of the first, above both: 10 of 10 + 4 + 12 lie free at the peak.
+  const std::vector<Interval> intervals{{{10}, 0, 1}, {{4}, 1, 3}, {{12}, 2, 3}};
+  EXPECT_EQ(peaks_of(intervals)[hbm], 16);
+  EXPECT_EQ(heap_of(intervals, Compiler::gpu), 16);
+  EXPECT_EQ(heap_of(intervals, Compiler::tpu), 26 + 10);
+}
+
+}  // namespace memory_rules
+
+}  // namespace
+}  // namespace podsim
