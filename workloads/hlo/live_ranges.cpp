@@ -230,7 +230,8 @@ class LiveRanges {
     const Leaves* const values = operand(instruction, n);
     if (values == nullptr) return;
     for (const int value : *values) {
-      if (leaf <= value || versions_[static_cast<std::size_t>(leaf)].sizes != versions_[static_cast<std::size_t>(value)].sizes) continue;
+      const Sizes& sizes = versions_[static_cast<std::size_t>(leaf)].sizes;
+      if (leaf <= value || sizes != versions_[static_cast<std::size_t>(value)].sizes || sizes[vmem] > 0 || sizes[cmem] > 0) continue;
       const bool direct = versions_[static_cast<std::size_t>(value)].made == instruction.operands[n];
       (direct ? versions_[static_cast<std::size_t>(leaf)].others : versions_[static_cast<std::size_t>(leaf)].through).push_back(value);
     }
