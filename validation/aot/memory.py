@@ -14,12 +14,14 @@ import subprocess
 import sys
 import tempfile
 
+from stored_modules import TOLD
+
 
 def ours(podsim, module):
     with tempfile.NamedTemporaryFile(suffix=".hlo") as text:
         text.write(gzip.decompress(module.read_bytes()))
         text.flush()
-        shown = subprocess.run([podsim, "show", "hlo", text.name, "--format", "json"], capture_output=True, text=True)
+        shown = subprocess.run([podsim, "show", "hlo", text.name, *TOLD.get(module.name.removesuffix(".hlo.gz"), []), "--format", "json"], capture_output=True, text=True)
     if shown.returncode != 0:
         return None
     memory = json.loads(shown.stdout)["module_memory_bytes"]

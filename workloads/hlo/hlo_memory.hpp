@@ -13,7 +13,7 @@ struct HloPeakMemory {
   Bytes allocated;   // parameters + outputs + temporary - aliased: what has to fit into the HBM; never below `hbm`
   Bytes parameters;  // these four in HBM
   Bytes outputs;
-  Bytes temporary;   // the heap of everything else, gaps included
+  Bytes temporary;   // the heap of everything else, gaps included; on TPUs these twice, as XLA tells it
   Bytes aliased;     // of outputs, in the place of a donated parameter
   Bytes vmem, cmem;  // the largest live sets of memory spaces 1 and 3 by themselves
   Bytes host;        // and of pinned memory of the host
@@ -24,10 +24,10 @@ struct HloPeakMemory {
 /// and they have places from the beginning, in which smaller buffers lie while they are free. One place are: tuples and their elements, bitcasts,
 /// reshapes, -done forms and their starts; the parts of a ConcatBitcast and their concatenation; an output and the operand that
 /// output_to_operand_aliasing names; a dynamic-update-slice and its target, a loop's tuple before, in and after the loop, and an output and the
-/// parameter that it aliases, unless the old value is used after the new one is made, which then takes a place of its own; elementwise work, in a
-/// fusion too, or an all-reduce, and an operand of the same size that nothing uses later. Fusions have no memory inside. The heap is packed as XLA does: largest first
-/// and longest first, each buffer in the smallest gap that is free while it lives; the smaller of the two counts. Scratch of custom-calls is known
-/// where it is an output. nullopt: the module has no ENTRY, or more than 2^24 values.
+/// parameter that it aliases, unless the old value is used after the new one is made, which then takes a place of its own; in HBM, a result and an
+/// operand of the same size that nothing uses later, where buffer_sharing.hpp allows it and the operand makes the value itself. Fusions have no memory
+/// inside. What is allocated is told by buffer_heap.hpp: the compiler of TPUs, known by tiles in layouts, places buffers in another way than that of
+/// GPUs. Scratch of custom-calls is known where it is an output. nullopt: the module has no ENTRY, or more than 2^24 values.
 std::optional<HloPeakMemory> peak_memory_of(const HloModule& module);
 
 }  // namespace podsim

@@ -64,6 +64,12 @@ TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
   EXPECT_EQ(overwritten(sum + " b = f32[8,128] broadcast(s), dimensions={0}\n ROOT d = f32[8,128] divide(e, b)"), Overwrites{});
 }
 
+TEST(HloMemoryRules, ValuesInVmemWriteOverNothing) {
+  const auto memory = peak_memory_of(module_of("HloModule m\nENTRY e { x = f32[1] parameter(0)\n a = f32[1024]{0:S(1)} custom-call(x), custom_call_target=\"make\"\n"
+                                               " b = f32[1024]{0:S(1)} negate(a)\n ROOT r = f32[1] custom-call(b), custom_call_target=\"end\" }\n"));
+  EXPECT_EQ(memory->vmem, 2 * one);
+}
+
 TEST(HloMemoryRules, OnTpusWhatOtherDevicesWriteDoesNotLieInResults) {
   using namespace hlo_buffers;
   const Need before{{{{1024}, 0, 3, true}, {{1024}, 5, 9, false}}, 10, {}};

@@ -185,6 +185,18 @@ TEST(HloRun, DonatedWeightsThatALoopUpdatesAreOnePlace) {
   EXPECT_EQ(run_of(system, spec_of(undonated), inlined).metrics.peak_memory, Bytes{2 * weights + 2 * layer}) << "the parameter stays";
 }
 
+TEST(HloRun, MemoryIsThatOfTheTextWhetherTheModuleIsScheduledOrNot) {
+  for (const std::string schedule : {", is_scheduled=true", ""}) {
+    const HloSpec spec = spec_of(collective_matmul(4, 64, schedule));
+    const auto memory = peak_memory_of(*spec.module);
+    ASSERT_TRUE(memory);
+    const auto row = [&](std::int64_t hbm) { return run_of(system_with({{"machine", "ideal"}, {"slice", "4"}, {"set", fmt::format("chip.hbm={}B", hbm)}}), spec).row; };
+    EXPECT_EQ(row(memory->allocated.count()).result.peak_memory_bytes, memory->hbm.count()) << schedule;
+    EXPECT_FALSE(row(memory->allocated.count()).over_hbm) << schedule;
+    EXPECT_TRUE(row(memory->allocated.count() - 1).over_hbm) << schedule;
+  }
+}
+
 TEST(HloRun, PinnedMemoryOfTheHostIsNoDeviceMemory) {
   const auto peak = [](const std::string& space) {
     const std::string array = "f32[1024]{0" + space + "}";
