@@ -22,8 +22,8 @@ struct HloPeakMemory {
 /// The most bytes that are live at one time, instructions in the order of the text, computations of loops, calls and conditionals in the place of the
 /// instruction that runs them. A value lives from its instruction to its last use; parameters of the entry live throughout, its results to the end,
 /// and they have places from the beginning, in which smaller buffers lie while they are free. One place are: tuples and their elements, bitcasts,
-/// reshapes, -done forms and their starts; the parts of a ConcatBitcast and their concatenation; an output and the operand that
-/// output_to_operand_aliasing names; a dynamic-update-slice and its target, a loop's tuple before, in and after the loop, and an output and the
+/// reshapes (not of a scheduled module: one that the compiler left moves its elements), -done forms and their starts; the parts of a ConcatBitcast and their concatenation; an output and the operand that
+/// output_to_operand_aliasing names; a dynamic-update-slice or ragged-all-to-all and its target, a loop's tuple before, in and after the loop, and an output and the
 /// parameter that it aliases, unless the old value is used after the new one is made, which then takes a place of its own; in HBM, a result and an
 /// operand of the same size that nothing uses later, where buffer_sharing.hpp allows it and the operand makes the value itself. Fusions have no memory
 /// inside. What is allocated is told by buffer_heap.hpp: the compiler of TPUs, known by tiles in layouts, places buffers in another way than that of

@@ -129,8 +129,15 @@ class LiveRanges {
         return leaves;
       }
       case HloOpcode::tuple: return same(all_operands(instruction));
-      case HloOpcode::bitcast:
+      case HloOpcode::ragged_all_to_all: {  // writes into its second operand
+        Leaves leaves = new_versions(shape, i);
+        if (count == 1) offer(instruction, 1, leaves.front());
+        return leaves;
+      }
       case HloOpcode::reshape:
+        if (module_.is_scheduled) return new_versions(shape, i);  // of those that move nothing the compiler made bitcasts
+        [[fallthrough]];
+      case HloOpcode::bitcast:
       case HloOpcode::opt_barrier:
       case HloOpcode::add_dependency:
       case HloOpcode::domain: return same(first != nullptr ? *first : Leaves{});
