@@ -15,7 +15,7 @@ function(podsim_install_package)
           FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/podsim")
   if(TARGET podsim)
     file(RELATIVE_PATH from_program "/${CMAKE_INSTALL_BINDIR}" "/${module_directory}")
-    set_target_properties(podsim PROPERTIES INSTALL_RPATH "$ORIGIN/${from_program}")
+    set_target_properties(podsim PROPERTIES INSTALL_RPATH "$ORIGIN/lib/podsim;$ORIGIN/${from_program}")  # where it is built; where it is installed
     install(TARGETS podsim RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   endif()
   install(EXPORT podsimTargets NAMESPACE podsim:: DESTINATION "${package}")

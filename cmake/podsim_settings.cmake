@@ -8,9 +8,13 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # One place for results, so that the command is BUILD/podsim and a library is BUILD/lib/libpodsim_*.a whatever folder it comes from.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
-# Modules (podsim_module): programs in BUILD and BUILD/bin and the Python module in BUILD/python/podsim find them relative to where they are themselves.
+# Modules (podsim_module): programs in BUILD and BUILD/bin find them relative to where they are themselves. Programs are built with the RUNPATH that they are
+# installed with: where the two differ, CMake ends the first one in a colon, and an empty element is the current folder, from which libraries would then be
+# loaded.
 set(PODSIM_MODULE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/podsim")
-set(CMAKE_BUILD_RPATH "$ORIGIN/lib/podsim" "$ORIGIN/../lib/podsim" "$ORIGIN/../../lib/podsim")
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # libraries outside of the system's folders
+set(CMAKE_INSTALL_RPATH "$ORIGIN/lib/podsim" "$ORIGIN/../lib/podsim")
 
 option(PODSIM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(PODSIM_PYTHON "Build the Python module podsim_python (needs pybind11)" ${PROJECT_IS_TOP_LEVEL})

@@ -147,7 +147,7 @@ function(podsim_module name)
     target_link_options(${module} PRIVATE LINKER:--no-undefined)
   endif()
   set_target_properties(${module} PROPERTIES PREFIX "" OUTPUT_NAME podsim_${name} LIBRARY_OUTPUT_DIRECTORY "${PODSIM_MODULE_OUTPUT_DIRECTORY}" #
-                                             CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+                                             INSTALL_RPATH "" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   add_dependencies(podsim_${name} ${module})
   target_link_options(podsim_${name} INTERFACE "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/podsim>")
   if(NOT PROJECT_IS_TOP_LEVEL)

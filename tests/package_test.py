@@ -60,6 +60,7 @@ def test(config, scratch, root):
     wrong += [] if len(modules) == 1 else [f"has {len(modules)} Python modules, expected 1"]
     if wrong:
         sys.exit("package_test.py: the package\n" + "\n".join(wrong))
+    output_of(sys.executable, pathlib.Path(__file__).with_name("library_paths_test.py"), root)
     home = {"cwd": "/", "env": {"PATH": f"{root}/usr/bin:/usr/bin:/bin", "PYTHONPATH": str(modules[0].parent.parent), "HOME": "/nonexistent"}, **as_nobody()}
     gemm = ["--machine", "tpu_v4", "--slice", "4x4", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "collective"]
     table = output_of("podsim", "run", *gemm, **home)

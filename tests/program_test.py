@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -140,6 +141,25 @@ class StandardOutput(unittest.TestCase):
         self.assertEqual(result.stdout, podsim(*line, stdout=subprocess.PIPE).stdout)
 
 
+class Names(unittest.TestCase):
+    """What a terminal obeys is printed as text."""
+
+    def test_control_characters_of_names_are_escaped(self):
+        title = "\x1b]0;owned\a"
+        with tempfile.TemporaryDirectory() as folder:
+            schedule = os.path.join(folder, f"s{title}.textproto")
+            with open(schedule, "w", encoding="utf-8") as file:
+                file.write(r'format_version: 1 name: "x\033]0;owned\007" mesh { name: "a\033[2J" size: 2 } program { }')
+            outputs = [podsim("run", "--machine", "ideal", "--slice", "2", "--schedule", schedule, stdout=subprocess.PIPE),
+                       podsim("show", "schedule", schedule, stdout=subprocess.PIPE),
+                       podsim("run", "--machine", "ideal", "--slice", "2", "--schedule", schedule + "x", stdout=subprocess.PIPE),
+                       podsim("run", f"--machine=m{title}", stdout=subprocess.PIPE)]
+        for output in outputs:
+            self.assertNotRegex(output.stdout + output.stderr, r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+        self.assertIn(r"\x1b]0;owned\x07", outputs[0].stdout)
+        self.assertIn(r"\x1b]0;owned\x07", outputs[2].stderr)
+
+
 class Files(unittest.TestCase):
     """A file is whole or not there, and the reason is said."""
 
@@ -163,6 +183,28 @@ class Files(unittest.TestCase):
             result = podsim(*line, stdout=subprocess.DEVNULL, cwd=self.folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
             self.assertEqual((result.returncode, self.files()), (2, []), line)
             self.assertRegex(result.stderr, r"^podsim: error: .*: cannot write the file: File too large\n$", line)
+
+    def test_a_set_of_traces_is_of_one_run(self):
+        """Where the last of its files cannot be written, the others stay those of an earlier run."""
+        traces = ["--chakra-out", "step"]
+        self.assertEqual(podsim(*self.GEMM, *traces, stdout=subprocess.DEVNULL, cwd=self.folder).returncode, 0)
+        last = os.path.join(self.folder, "step.15.et")
+        os.remove(last)
+        os.mkdir(last)
+
+        def contents():
+            return {name: pathlib.Path(self.folder, name).read_bytes() for name in self.files()}
+        before = contents()
+        self.assertGreaterEqual(len(before), 15)
+        other = list(self.GEMM)
+        other[other.index("--gemm") + 1] = "m=8192,n=4096,k=4096"
+        result = podsim(*other, *traces, stdout=subprocess.DEVNULL, cwd=self.folder)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("step.15.et", result.stderr)
+        self.assertEqual(contents(), before)
+        os.rmdir(last)
+        self.assertEqual(podsim(*other, *traces, stdout=subprocess.DEVNULL, cwd=self.folder).returncode, 0)
+        self.assertTrue(all(after != before[name] for name, after in contents().items() if name in before and name.endswith(".et")))
 
     def test_a_device_that_is_full(self):
         for line in self.lines:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/command/command.hpp"
+#include "tools/console/printable_stream.hpp"
 #include "tools/console/standard_output.hpp"
 #include "tools/interruption.hpp"
 
@@ -39,7 +40,8 @@ int main(int argc, char** argv) {
   podsim::interruption::handle_signals();
   podsim::StandardOutput output{STDOUT_FILENO, &podsim::interruption::answering};
   const std::size_t out_columns = terminal_columns(STDOUT_FILENO), err_columns = terminal_columns(STDERR_FILENO);
-  podsim::Console console{output.stream(), std::cerr, err_columns > 0 && !is_dumb(), podsim::interruption::requested(), &podsim::interruption::announced,
+  podsim::PrintableStream out{output.stream(), podsim::OwnSequences::colours}, err{std::cerr, err_columns > 0 ? podsim::OwnSequences::progress : podsim::OwnSequences::none};
+  podsim::Console console{out.stream(), err.stream(), err_columns > 0 && !is_dumb(), podsim::interruption::requested(), &podsim::interruption::announced,
                           out_columns, out_columns > 0 && !colours_unwanted() && !is_dumb(), nullptr, err_columns};
   const int status = output.finish(podsim::run_command(std::vector<std::string>(argv + 1, argv + argc), console), std::cerr);
   // Without the end of libraries: where memory is short (ulimit -v) OpenBLAS waits there for a thread that never ends.

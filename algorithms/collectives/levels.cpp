@@ -132,12 +132,12 @@ class LevelPhases {
     extents.push_back(0);
     for (std::size_t p = 0; p < from.size(); ++p) {
       extents.back() = elements_of(in->block(0, from[p]));
-      const auto scratch = [&] { return builder_.scratch(fmt::format("blocks {}", p), extents, builder_.buffer(collective_.input.buffer).dtype); };
-      Region held = scratch();
+      const auto scratch = [&](const std::string& name) { return builder_.scratch(name, extents, builder_.buffer(collective_.input.buffer).dtype); };
+      Region held = scratch(fmt::format("blocks {}", p));
       Edges last = alias_blocks(builder_, *in, from[p], held, true, {});
       std::size_t number = 0;
       for (const std::size_t axis : inner_first()) {
-        const Region next = scratch();
+        const Region next = scratch(fmt::format("blocks {} after phase {}", p, number + 1));
         const Collective part{CollectiveKind::all_to_all, {axes_[axis]}, held, next, static_cast<int>(axis), static_cast<int>(axis), 0, {}};
         if (auto ok = phase(number++, part, fmt::format("{} {}", p, builder_.mesh().name(axes_[axis])), last); !ok) return ok;
         held = next;

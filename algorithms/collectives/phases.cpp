@@ -125,7 +125,7 @@ class Phases {
     Region held = builder_.scratch("blocks", extents, dtype);
     if (auto ok = alias_blocks(collective_.input, collective_.split_dim, held, true); !ok) return ok;
     for (std::size_t i = 0; i < axes_.size(); ++i) {
-      const Region next = builder_.scratch("blocks", extents, dtype);
+      const Region next = builder_.scratch(fmt::format("blocks after phase {}", i + 1), extents, dtype);
       if (auto ok = phase(i, CollectiveKind::all_to_all, held, next, static_cast<int>(i)); !ok) return ok;
       held = next;
     }

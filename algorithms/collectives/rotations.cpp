@@ -116,7 +116,7 @@ class Piece {
     const Region before = at(own_only_);
     Region behind;
     if (kind == CollectiveKind::all_to_all) {
-      behind = all_ = builder_.scratch(fmt::format("part {}", name_), extents_, dtype_);
+      behind = all_ = builder_.scratch(fmt::format("part {} after phase {}", name_, ++exchanges_), extents_, dtype_);
     } else {
       own_only_[axis] = kind == CollectiveKind::reduce_scatter;
       behind = at(own_only_);
@@ -142,6 +142,7 @@ class Piece {
   std::vector<std::int64_t> extents_;
   Region all_;
   std::vector<bool> own_only_;
+  int exchanges_ = 0;  // phases of an all-to-all
 };
 
 /// A side of the collective in blocks, and the part of a block that each piece is. Of a side that is one block: that block.

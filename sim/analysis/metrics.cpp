@@ -122,6 +122,9 @@ void measure_axes(const Model& model, const DeviceTimes& busiest, Metrics& metri
   if (!metrics.axes.empty() && metrics.axes.front().axis < 0) std::rotate(metrics.axes.begin(), metrics.axes.begin() + 1, metrics.axes.end());
 }
 
+/// Work of the matrix unit other than Matmuls. Not attention: of training steps it counts by formula, as published figures do.
+bool counts_as_product(LocalKind kind) { return kind == LocalKind::opaque || traits_of(kind).category == "factorisation"; }
+
 void measure_arithmetic(const Model& model, Metrics& metrics) {
   std::array<Count, product_dtype_count> products{};  // m n k
   SenderCounts counts{model};
@@ -135,8 +138,11 @@ void measure_arithmetic(const Model& model, Metrics& metrics) {
       }
       metrics.tasks += devices;
       const Op& op = model.task(p, t).op;
-      if (const auto* local = std::get_if<Local>(&op); local != nullptr && local->kind == LocalKind::opaque)
-        products.at(static_cast<std::size_t>(local->opaque.dtype)) += static_cast<Count>(local->opaque.matrix.count() / 2) * static_cast<Count>(devices);
+      if (const auto* local = std::get_if<Local>(&op); local != nullptr && counts_as_product(local->kind)) {
+        const bool opaque = local->kind == LocalKind::opaque;
+        const DType dtype = opaque ? local->opaque.dtype : model.schedule->programs[p].buffers[local->reads.front().buffer.index()].dtype;
+        products.at(static_cast<std::size_t>(dtype)) += static_cast<Count>(flops_of(*local).matrix.count() / 2) * static_cast<Count>(devices);
+      }
       const auto* matmul = std::get_if<Matmul>(&op);
       if (matmul == nullptr || devices == 0) continue;
       const MatmulExtents e = extents_of(*matmul);

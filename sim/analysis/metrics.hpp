@@ -36,7 +36,7 @@ struct Metrics {
   Picoseconds makespan;
   DeviceId busiest;               // the device whose core is busy longest; ties: lowest
   TimeSplit split;                // of that device
-  Flops flops;                    // sum over devices of 2mnk, unpadded, and of what opaque operations state for the matrix unit
+  Flops flops;                    // sum over devices of 2mnk, unpadded; of factorisations and solutions; of what opaque operations state for the matrix unit
   std::array<double, product_dtype_count> products{};  // the same by dtype, without the 2
   std::optional<double> mfu;      // sum over products of flops / peak_of() their operands, over devices * makespan; nullopt without matmuls
   double link_bytes = 0;          // sum of payload * hops

@@ -312,6 +312,20 @@ TEST(Metrics, MfuHoldsEachProductToThePeakOfItsOwnType) {
   EXPECT_DOUBLE_EQ(*m.mfu, 1) << "nothing but products at their peaks";
 }
 
+TEST(Metrics, SolvingCountsAsItsFormula) {
+  Machine machine = ideal_machine();
+  machine.chip.peak[static_cast<std::size_t>(DType::f32)] = machine.chip.peak[tf32_peak] = FlopsPerSecond{1e12};
+  const SmallSystem pod = small_system(machine, {2});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {3, 12, 12}), b = w.scratch("b", {3, 12, 2}), x = w.scratch("x", {3, 12, 2});
+  w.add("solve", Local{LocalKind::solve, {{a, {all(3), all(12), all(12)}}, {b, {all(3), all(12), all(2)}}}, {{x, {all(3), all(12), all(2)}}}});
+  const Metrics m = run(pod, w.schedule).metrics;
+  const double each = 2.0 / 3 * 12 * 12 * 12 + 2 * 12 * 12 * 2;
+  EXPECT_DOUBLE_EQ(m.flops.count(), 2 * 3 * each);  // on two devices, three systems
+  ASSERT_TRUE(m.mfu);
+  EXPECT_NEAR(*m.mfu, 1, 1e-3);
+}
+
 TEST(Metrics, WithoutMatmulsThereIsNoMfu) {
   const SmallSystem pod = small_system(plain_machine(), {1});
   Line s{pod};

@@ -18,6 +18,8 @@ std::string loader_error() {
 }  // namespace
 
 Expected<SharedLibrary> SharedLibrary::load(const std::string& file, const std::string& package) {
+  if (file.find('/') != std::string::npos && !file.starts_with('/'))
+    return failure(fmt::format("{} cannot be loaded: expected the name of a library or an absolute path", file));
   // All symbols now: a library that lacks one fails here, not in the middle of a run. None of them for other libraries to find: SimGrid has functions
   // of MPI's names.
   if (void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL); handle != nullptr) return SharedLibrary{handle, file};

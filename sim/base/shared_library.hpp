@@ -12,8 +12,10 @@ namespace podsim {
 class SharedLibrary {
  public:
   /// `file` is a name without a folder, such as "libfftw3.so.3". The system looks for it in the RUNPATH of the program or Python module that podsim is
-  /// linked into, which names the folder of our own modules, then where it looks for all libraries. `package`: what to install where it is missing.
-  /// Cost: milliseconds the first time, microseconds later. Safe in several threads. Errors (Cause::environment): there is none, or it cannot be loaded.
+  /// linked into, which names the folder of our own modules, then where it looks for all libraries. A path must be absolute: what is in the current folder is not run.
+  /// `package`: what to install where it is missing.
+  /// Cost: milliseconds the first time, microseconds later. Safe in several threads. Errors (Cause::environment): there is none, it cannot be loaded,
+  /// or it is a relative path.
   static Expected<SharedLibrary> load(const std::string& file, const std::string& package);
 
   /// Sets `function` to the library's function of this name, which must have that type. Errors (Cause::environment): it has none.

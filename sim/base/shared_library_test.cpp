@@ -24,6 +24,12 @@ TEST(SharedLibrary, ThatIsMissingIsAnErrorThatSaysWhatToInstall) {
   EXPECT_NE(library.error().message.find("Install libpodsim-none7"), std::string::npos) << library.error().message;
 }
 
+TEST(SharedLibrary, OfTheCurrentFolderIsNotLoaded) {
+  const auto library = SharedLibrary::load("./libm.so.6", "libc6");
+  ASSERT_FALSE(library);
+  EXPECT_EQ(library.error().message, "./libm.so.6 cannot be loaded: expected the name of a library or an absolute path");
+}
+
 TEST(SharedLibrary, WithoutTheFunctionIsAnErrorThatNamesIt) {
   const auto library = SharedLibrary::load("libm.so.6", "libc6");
   ASSERT_TRUE(library) << to_text(library.error());

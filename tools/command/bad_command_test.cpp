@@ -232,7 +232,6 @@ TEST(BadCommand, Gemms) {
       {"run --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --algorithm meshslice", "--algorithm meshslice needs --slice-count"},
       {"run --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --algorithm collective --slice-count 2",
        "--algorithm collective takes no --slice-count"},
-      {"compare --machine ideal --slice 4x2 --gemm m=16,n=16,k=16", "algorithm meshslice needs --slice-count"},
       {"compare --machine ideal --slice 4x2 --slice-count 2", "expected one of --gemm, --collective, --workload, --msccl, --program and --training, found none"},
       {"compare --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --slice-count 2,",
        "--slice-count: expected values between commas, found an empty one"},

@@ -1,5 +1,7 @@
 #include "tools/command/chakra_option.hpp"
 
+#include <vector>
+
 #include "sim/base/output_file.hpp"
 #include "tools/report/json.hpp"
 
@@ -17,6 +19,16 @@ std::string groups_json(const ChakraGroups& groups) {
     json.set(name, groups.at(name));
   }
   return json.dump() + "\n";
+}
+
+/// Writes a file of a set, all but its name.
+Status store(const std::string& path, std::string_view bytes, std::vector<OutputFile>& set) {
+  auto file = OutputFile::open(path);
+  if (!file) return file.error();
+  file->write(bytes);
+  if (auto ok = file->finish(); !ok) return ok;
+  set.push_back(*std::move(file));
+  return success();
 }
 
 }  // namespace
@@ -46,11 +58,16 @@ Status write_chakra(const ChakraRequest& request, const Run& run) {
   const CollectivePolicy& policy = run.problem->collectives;
   const auto writer = ChakraWriter::make({run.problem->schedule, run.model, run.timeline, policy.algorithm, policy.chunks}, request.collectives);
   if (!writer) return writer.error();
+  // All of them are stored before the first replaces an older one: a set of traces of two runs would be taken for one.
+  std::vector<OutputFile> files;
   for (int rank = 0; rank < writer->ranks(); ++rank)
-    if (auto ok = write_file(chakra_file(request.prefix, rank), chakra_bytes(writer->trace(rank))); !ok) return ok.error();
-  // An earlier run's groups would be taken for this one's.
-  if (writer->groups().empty() && !file_exists(chakra_groups_file(request.prefix))) return success();
-  return write_file(chakra_groups_file(request.prefix), groups_json(writer->groups()));
+    if (auto ok = store(chakra_file(request.prefix, rank), chakra_bytes(writer->trace(rank)), files); !ok) return ok;
+  // So would an earlier run's groups.
+  if (!writer->groups().empty() || file_exists(chakra_groups_file(request.prefix)))
+    if (auto ok = store(chakra_groups_file(request.prefix), groups_json(writer->groups()), files); !ok) return ok;
+  for (OutputFile& file : files)
+    if (auto ok = file.close(); !ok) return ok;
+  return success();
 }
 
 }  // namespace podsim

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <limits>
 
@@ -27,6 +28,18 @@ Expected<CheckOptions> check_options(const Options& options) {
   return result;
 }
 
+/// Says how much there is to compute, if that takes long. Errors: more than a minute or so of one core, without --force.
+Status work_is_bearable(const Schedule& lowered, const CheckOptions& check_options, const Options& options, Console& console) {
+  constexpr double most = 2e10, told_from = 2e9;
+  const double work = work_of_check(lowered, check_options);
+  if (work > most && !options.flag("force"))
+    return Diagnostic{{}, fmt::format("the proof takes about {:.2g} multiply-adds in {} orders, more than {:.0g}; expected a smaller problem, fewer --orders, --structure-only or --force",
+                                      work, check_options.random_orders + 1, most)};
+  if (work > told_from && !options.flag("quiet"))
+    fmt::print(console.err, "podsim: note: the proof takes about {:.2g} multiply-adds in {} orders\n", work, check_options.random_orders + 1);
+  return success();
+}
+
 Expected<CheckReport> check_with_progress(const Schedule& lowered, CheckOptions check_options, ProgressLine& line, Cancellation stop) {
   check_options.stop = stop;
   // In percent, so that a step has its rate and time left.
@@ -46,6 +59,7 @@ OptionGroup check_options_described() {
                          "inputs: random|arange|ones; arange counts row-major from 0 over\neach tensor. With arange and ones outputs of at "
                          "most 64 elements\nare printed"},
                         {"equals", words("TEXT"), "what a module of --hlo computes, as 'C = A @ B': its parameters are the inputs\nand its results the outputs, in order, with --shape, --shard and --out; left\nout: it is compared with its own meaning, in float64"},
+                        {"force", flag(), "prove however much there is to compute"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
   return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(false), module_options(), own, output_options(table_json)});
@@ -78,6 +92,7 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   if (!fields) return fields.error();
   auto problem = lowered_problem(*fields, options, how, false);
   if (!problem) return problem.error();
+  if (auto ok = work_is_bearable(problem->lowered, *given, options, console); !ok) return ok.error();
   if (options.has("equals")) {  // of a schedule that does not do what the module says, a proof would say nothing of the module
     auto itself = lowered_problem(*fields, options, how, true);
     if (!itself) return itself.error();
@@ -98,9 +113,11 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   }
   line.end();
   const auto training = problem->problem.summary.training != nullptr ? training_check(*found) : std::nullopt;
+  const auto& program = problem->problem.summary.program;
+  const std::optional<Bytes> received = program ? std::optional{program->cost.received} : std::nullopt;
   const auto table = [&] { return check_table(*found, training) + (audited ? "\n" + edges_table(edges) : ""); };
   tell_table(table, console);
-  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training) : table(), console);
+  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training, received) : table(), console);
   return status == exit_done && !found->ok ? static_cast<int>(exit_false) : status;
 }
 

@@ -122,7 +122,7 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   told.rows = std::move(comparison->rows);
   for (const auto* skipped : {&setup->skipped, &comparison->skipped})
     for (const Skipped& entry : *skipped) told.skipped.push_back({entry.what, to_text(in_options(entry.why))});
-  for (const RankedGroup& group : comparison->by_system) told.verdicts.push_back(verdict(group.rows));
+  told.verdicts = verdicts(comparison->by_system);
   if (!told.rows.empty() && !how->stopped()) {
     auto crossovers = crossovers_of(setup->systems, options, *how);
     if (!crossovers) return crossovers.error();

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
+#include "sim/base/units.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {
@@ -111,6 +114,36 @@ TEST(CompareCollectives, HaveATableAndColumnsOfCsv) {
   EXPECT_THAT(csv.substr(0, csv.find('\n')),
               ::testing::EndsWith(",slow_devices,collective,axis,bytes,collective_devices,algbw_bytes_per_s,busbw_bytes_per_s,cut_bound_s"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
+}
+
+/// One answer for several topologies, each at the mesh on which it is fastest, and rows that tell which they are of.
+TEST(Compare, SaysWhichTopologyWinsAtItsBestMesh) {
+  const std::string line = "compare --machine tpu_v5p --slice 4x4x2 --topology torus,crossbar --mesh row=8,col=4 --mesh row=32,col=1 --algorithms collective ";
+  const auto json = json_of(line + "--gemm m=8192,n=4096,k=4096");
+  ASSERT_EQ(json["rows"].size(), 4U);
+  std::map<std::string, double> best;
+  for (const auto& row : json["rows"]) {
+    const auto [entry, added] = best.try_emplace(row["topology"].dump(), seconds(row));
+    entry->second = std::min(entry->second, seconds(row));
+  }
+  ASSERT_EQ(best.size(), 2U);
+  ASSERT_EQ(json["verdicts"].size(), 3U);
+  const std::string verdict = json["verdicts"][0];
+  EXPECT_THAT(verdict, StartsWith("2 topologies, each at its best mesh: tpu_v5p 4x4x2 "));
+  for (const auto& [name, time] : best) EXPECT_THAT(verdict, HasSubstr(to_text(Seconds{time})));
+  const auto meshes = json_of("compare --machine tpu_v5p --slice 4x4x2 --mesh row=8,col=4 --mesh row=32,col=1 --algorithms collective --gemm m=8192,n=4096,k=4096");
+  ASSERT_EQ(meshes["verdicts"].size(), 2U);
+  EXPECT_THAT(meshes["verdicts"][0].get<std::string>(), StartsWith("2 meshes: tpu_v5p 4x4x2 row="));
+  const std::string layers = podsim(line + "--workload llama3-8b-block --batch 32").out;
+  EXPECT_THAT(layers, ::testing::ContainsRegex("collective +4x4x2 .*crossbar +row=8,col=4 .* os"));
+}
+
+TEST(Compare, AllAlgorithmsOfAProductNeedNoSliceCount) {
+  const auto json = json_of("compare --machine tpu_v5e --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithms all");
+  std::set<int> tried;
+  for (const auto& row : json["rows"])
+    if (row["algorithm"] == "meshslice") tried.insert(row["slice_count"].get<int>());
+  EXPECT_EQ(tried, (std::set<int>{2, 4, 8, 16}));
 }
 
 TEST(CompareVary, IsAColumnPerPathAndTheSameAsSet) {

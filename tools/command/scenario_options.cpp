@@ -110,7 +110,7 @@ OptionGroup compared_problems() {
           {"algorithm", word("NAME[,...]|all"), "the same as --algorithms"},
           {"algorithms", word("NAME[,...]|all", "collective,meshslice"), "which algorithms to compare; left out, of --collective: all.\n--program: fft=pencil,fft=slab,lu=naive (every combination; functions\nthat are not named: as in run), naive (all functions that have it), or\nall; left out: all of a single function, of several what run does and\nnaive"},
           {"dataflow", word("os|ls|rs[,...]", "os"), "which operand stands still: output, left or right"},
-          {"slice-count", word("S[,...]"), "slices of meshslice (summa takes lcm(R, C) panels)"}};
+          {"slice-count", word("S[,...]"), "slices of meshslice; left out: 2, 4, 8 and 16 (summa takes lcm(R, C) panels)"}};
 }
 
 }  // namespace
@@ -138,17 +138,21 @@ OptionGroup problem_options(bool several) {
 }
 
 OptionGroup workload_options() {
-  return {{"workload", input_file("NAME|FILE"),
+  return joined({{{"workload", input_file("NAME|FILE"),
        "a transformer block: gpt3-block, megatron-nlg-block, llama3-8b-block,\nllama3-70b-block, llama3-405b-block (-mlp in place of -block: the MLP "
        "alone),\nor a textproto file (workloads/transformer.proto)"},
           {"only", word("gemm|other"), "the products of --workload alone, or everything but them"},
-          {"batch", word("N"), "sequences; left out: as the workload says, or as many as devices"},
-          {"seq", word("N"), "tokens of a sequence"},
+          {"batch", word("N"), "sequences; left out: as the workload says, or as many as devices"}},
+                 model_options()});
+}
+
+OptionGroup model_options() {
+  return {{"seq", word("N"), "tokens of a sequence of --workload or --training"},
           {"heads", word("N"), "attention heads; the model's width follows: heads * head-dim"},
           {"kv-heads", word("N"), "heads of keys and values"},
           {"head-dim", word("N"), "width of a head"},
           {"ff", word("N"), "width of the MLP; left out with --heads: grows as the model's width does"},
-          {"layers", word("N"), "blocks that a device holds: counts in memory"}};
+          {"layers", word("N"), "layers of --training; of --workload the blocks that a device holds, for\nits memory"}};
 }
 
 OptionGroup module_options() {

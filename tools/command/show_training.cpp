@@ -18,7 +18,7 @@ OptionValue choice(std::vector<std::string> choices, std::string otherwise) {
 }
 
 OptionGroup shown_options() {
-  return joined({training_options(false),
+  return joined({training_options(false), model_options(),
                  {{"mesh", no_field(word("stage=2,fsdp=4", "1")), "sizes of the axes slice, stage, data, fsdp, row, col"},
                   {"chips", no_field(word("N")), "with --maxtext: the devices of a slice, for axes of -1"},
                   {"batch", word("N"), "sequences on all devices; left out: one per device"},
@@ -36,7 +36,7 @@ Expected<TrainingStep> read_shown_step(const Options& options) {
     if (!chips) return chips.error();
     system.devices = *chips;
   }
-  const auto mesh = parse_training_mesh(options.text("mesh"), {option("mesh").file, 1, 1});
+  const auto mesh = parse_training_mesh(options.text("mesh"), option("mesh"));
   if (!mesh) return mesh.error();
   return read_training_step(fields_of(options), *mesh, system);
 }
@@ -70,9 +70,13 @@ std::string list_models(Format format) {
   return format == Format::csv ? text : Json{{"models", std::move(json)}}.dump(2) + "\n";
 }
 
+/// A file to be edited, and given to --training; the step, its mesh and its options are not part of it.
+bool writes_model(const Options& options) { return options.has("output") && options.text("output").ends_with(".textproto"); }
+
 Expected<int> print_training(const Options& options, Console& console) {
   const Format format = format_of(options);
   if (!options.has("training") && !options.has("maxtext")) {
+    if (writes_model(options)) return Diagnostic{option("output"), "a model file is written of --training or --maxtext, which are missing"};
     for (const OptionSpec& spec : shown_options())
       if (options.given(spec.long_name()) && spec.long_name() != "format" && spec.long_name() != "output" && spec.long_name() != "quiet")
         return Diagnostic{{}, "--" + spec.long_name() + " needs a model: podsim show training lists those shipped"};
@@ -81,6 +85,7 @@ Expected<int> print_training(const Options& options, Console& console) {
   if (!options.has("maxtext") && options.has("chips")) return Diagnostic{option("chips"), "belongs to --maxtext; --mesh says the devices"};
   const auto step = read_shown_step(options);
   if (!step) return step.error();
+  if (writes_model(options)) return print_output(options, write_training_model(step->model), console);
   const auto whole = divided(*step);
   if (!whole) return in_words_of(options, whole.error());
   TrainingReport report{*step, *whole, options.text("attention-flops") == "causal" ? AttentionFlops::causal : AttentionFlops::whole, std::nullopt};

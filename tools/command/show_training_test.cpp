@@ -71,6 +71,36 @@ TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinSevenPercent) {
   EXPECT_THAT(podsim(split).out, HasSubstr("left out: what zero-bubble keeps between the halves of its backward passes"));
 }
 
+/// A shipped model, taken out, edited, and trained: what the options of a model do too.
+TEST(ShowTraining, WritesTheModelToBeEdited) {
+  const Folder folder;
+  const std::string file = folder.file("mine.textproto"), step = " --machine tpu_v5p --slice 2x2x1 --mesh fsdp=4 --batch 4 --remat full";
+  const auto outcome = podsim("show training llama3-8b --mesh fsdp=4 --layers 2 --seq 1024 -o " + file);
+  ASSERT_EQ(outcome.status, exit_done) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  std::string text = test::bytes_of_file(file);
+  EXPECT_THAT(text, HasSubstr("layers: 2\n"));
+  EXPECT_EQ(json_of("show training " + file)["parameters"], json_of("show training llama3-8b --layers 2 --seq 1024")["parameters"]);
+  const std::string two = "run --training " + file + step, options = "run --training llama3-8b --layers 2 --seq 1024" + step;
+  EXPECT_EQ(json_of(two)["step_s"], json_of(options)["step_s"]);
+  EXPECT_EQ(json_of(options)["tokens"], 4 * 1024);
+  text.replace(text.find("layers: 2"), 9, "layers: 3");
+  const std::string three = folder.file("three.textproto", text);
+  EXPECT_GT(json_of("run --training " + three + step)["step_s"], json_of(two)["step_s"]);
+}
+
+TEST(ShowTraining, OptionsChangeTheModel) {
+  const auto model = [](const std::string& options) { return json_of("show training llama3-8b " + options)["model"]; };
+  const auto wide = model("--heads 64");  // the width follows, and the MLP grows with it
+  EXPECT_EQ(wide["width"], 2 * 4096);
+  EXPECT_EQ(wide["mlp"], 2 * 14336);
+  EXPECT_EQ(model("--heads 64 --ff 1000")["mlp"], 1000);
+  EXPECT_EQ(model("--kv-heads 32")["kv_heads"], 32);
+  EXPECT_EQ(json_of("show training gpt3-175b --seq 8192")["model"]["positions"], 8192);
+  EXPECT_EQ(podsim("show training llama3-8b --kv-heads 5").err, "podsim: error: --kv-heads: must divide the 32 heads, found 5\n");
+  EXPECT_EQ(podsim("show training -o x.textproto").err, "podsim: error: --output: a model file is written of --training or --maxtext, which are missing\n");
+}
+
 TEST(ShowTraining, MistakesAreTold) {
   const auto told = [](const std::string& line) {
     const auto outcome = podsim("show training " + line);
@@ -79,11 +109,12 @@ TEST(ShowTraining, MistakesAreTold) {
     return outcome.err;
   };
   EXPECT_THAT(told("gpt3"), StartsWith("podsim: error: there is no model \"gpt3\", did you mean \"gpt3-175b\"?"));
-  EXPECT_EQ(told("llama3-8b --mesh stage=3 --pipeline 1f1b"), "podsim: error: layers: expected a multiple of 3 (stage=3 x virtual_stages=1), found 32; the next is 33\n");
+  EXPECT_EQ(told("llama3-8b --mesh stage=3 --pipeline 1f1b"), "podsim: error: --layers: expected a multiple of 3 (stage=3 x virtual_stages=1), found 32; the next is 33\n");
   EXPECT_EQ(told("llama3-8b --mesh data=4 --batch 6"), "podsim: error: --batch: expected a multiple of 4 (microbatches=1 x data=4), found 6; the next is 8, or --pad\n");
-  EXPECT_EQ(told("llama3-8b --mesh data=4,data=2"), "--mesh:1:8: expected every axis once, found data again\n");
+  EXPECT_EQ(told("llama3-8b --mesh data=4,data=2"), "podsim: error: --mesh: expected every axis once, found data again\n");
   EXPECT_EQ(told("llama3-8b --mesh data=2 --pipeline 1f1b"), "podsim: error: --pipeline: expected several stages, as stage=4 in the mesh, found data=2\n");
   EXPECT_EQ(told("llama3-8b --batch-per-device 0.3"), "podsim: error: --batch-per-device: expected a whole number of sequences on 1 devices, found 0.3\n");
+  EXPECT_EQ(told("llama3-8b --remat some"), "podsim: error: --remat: expected none, full, layer or selected:STAGE,..., found \"some\"\n");
   EXPECT_EQ(told("llama3-8b --batch 3 --batch-per-device 1"), "podsim: error: --batch-per-device: says what --batch says; expected one of them\n");
   EXPECT_EQ(told("llama3-8b gpt3-175b"), "podsim: error: --training: expected one model, found \"llama3-8b\" and \"gpt3-175b\"\n");
   EXPECT_EQ(told("--mesh stage=2"), "podsim: error: --mesh needs a model: podsim show training lists those shipped\n");

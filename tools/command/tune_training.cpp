@@ -74,7 +74,7 @@ Status read_lists(const Options& options, TrainingRequest& request) {
     request.pipelines.push_back(name);
   }
   if (options.given("remat")) {
-    const auto remat = parse_remat(options.text("remat"), {option("remat").file, 1, 1});
+    const auto remat = parse_remat(options.text("remat"), option("remat"));
     if (!remat) return remat.error();
     request.remats.push_back(*remat);
   }
@@ -179,7 +179,7 @@ bool tunes_training(const Options& options) { return options.has("training") || 
 Status options_suit_search(const Options& options) {
   const bool training = tunes_training(options);
   if (training) {
-    for (const char* name : {"gemm", "workload", "only", "seq", "heads", "kv-heads", "head-dim", "ff", "layers", "pass", "max-slice-count", "block",
+    for (const char* name : {"gemm", "workload", "only", "pass", "max-slice-count", "block",
                              "prefetch", "slice-copies", "explain", "pareto", "baseline"})
       if (options.given(name))
         return Diagnostic{option(name),

@@ -11,8 +11,9 @@ if (($# < 3)) || ! [[ $3 =~ ^[1-9][0-9]*$ ]]; then
 fi
 podsim="${PODSIM:-podsim}"
 # A shard uses all cores of its computer: one at a time. What is not done in the end, the merge tells.
-seq "$3" | parallel --quote --jobs 1 --retries 3 --workdir "$PWD" "${@:4}" \
-  "$podsim" sweep "$1" --shard "{}/$3" --store "${2%.sqlite}-{}-of-$3.sqlite" || true
+# Names are values, as the number of the shard is: in the command, parallel would replace what looks like {} or {#} in them.
+seq "$3" | parallel --quote --jobs 1 --retries 3 --workdir "{6}" "${@:4}" \
+  {2} sweep {3} --shard {1}/{5} --store {4}-{1}-of-{5}.sqlite :::: - ::: "$podsim" ::: "$1" ::: "${2%.sqlite}" ::: "$3" ::: "$PWD" || true
 shopt -s extglob nullglob
 parts=("${2%.sqlite}"-+([0-9])-of-"$3".sqlite)
 if ((${#parts[@]} == 0)); then

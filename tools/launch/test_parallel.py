@@ -122,6 +122,17 @@ class ShardsByParallel(unittest.TestCase):
         # The same command goes on: the second shard is there already.
         self.expect_the_export_of_one_process(self.launched("partly.sqlite"), "partly.sqlite")
 
+    def test_names_may_hold_what_parallel_replaces(self):
+        folder = self.folder / "in {} and {#}"
+        folder.mkdir()
+        names = ["a{}b.textproto", "of {2}{.}.sqlite"]
+        (folder / names[0]).write_text(SWEEP)
+        done = subprocess.run([LAUNCH / "parallel_sweep.sh", *names, "2"], cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+                              env={**os.environ, "PODSIM": PODSIM})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sorted(file.name for file in folder.glob("*.sqlite")), ["of {2}{.}-1-of-2.sqlite", "of {2}{.}-2-of-2.sqlite", "of {2}{.}.sqlite"])
+        self.assertEqual(self.stored(folder / names[1]), POINTS)
+
     def test_where_no_shard_was_begun_it_says_so(self):
         launched = self.launched("nothing.sqlite", podsim="/bin/false")
         _, err = launched.communicate(timeout=120)

@@ -33,7 +33,7 @@ const rateText = (rate) => isNumber(rate) ? `${bytesText(rate)}/s` : "-";
 const numberText = (number) => isNumber(number) ? String(Number(number.toPrecision(4))) : "-";
 const percentText = (part) => isNumber(part) ? `${(100 * part).toFixed(1)} %` : "-";
 const signedPercent = (part) => isNumber(part) ? `${part > 0 ? "+" : ""}${(100 * part).toFixed(2)} %` : "-";
-const mfuText = ({mfu}) => mfu === null || mfu === undefined ? "" : percentText(mfu);
+const mfuText = ({mfu}) => mfu === null || mfu === undefined ? "" : percentText(mfu) + (mfu > 1 ? " (all scores of causal attention)" : "");
 
 /** Rows of texts under their headings; columns from `numbersFrom` on are numbers. */
 function table(headings, rows, numbersFrom = 1) {

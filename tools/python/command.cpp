@@ -9,6 +9,7 @@
 #include "tools/command/described_command.hpp"
 #include "tools/command/options.hpp"
 #include "tools/console/caller.hpp"
+#include "tools/console/printable_stream.hpp"
 #include "tools/python/core.hpp"
 #include "tools/python/stoppable_work.hpp"
 #include "tools/report/comparison_report.hpp"
@@ -20,6 +21,8 @@ namespace py = pybind11;
 namespace podsim::python {
 
 namespace {
+
+// Texts of files and names are bytes; Python's are Unicode, and a terminal shows them. So each is printable() on its way.
 
 /// One command: what it was given, what it came to.
 struct Call {
@@ -39,8 +42,8 @@ struct Call {
 py::list errors_of(const std::vector<Diagnostic>& errors) {
   py::list all;
   for (const Diagnostic& error : errors)
-    all.append(
-        py::make_tuple(error.where.file, error.where.line, error.where.column, error.where.is_field, error.message, static_cast<int>(error.cause)));
+    all.append(py::make_tuple(printable(error.where.file), error.where.line, error.where.column, error.where.is_field, printable(error.message),
+                              static_cast<int>(error.cause)));
   return all;
 }
 
@@ -57,8 +60,8 @@ py::object value_of(const Caller& caller) {
   if (caller.tuning != nullptr) return py::cast(caller.tuning);
   if (caller.comparison != nullptr) return py::cast(caller.comparison);
   if (caller.schedule != nullptr) return py::cast(caller.schedule);
-  if (caller.machine != nullptr) return py::make_tuple(caller.machine, caller.table);
-  if (!caller.table.empty()) return py::str(caller.table);
+  if (caller.machine != nullptr) return py::make_tuple(caller.machine, printable(caller.table, OwnSequences::colours));
+  if (!caller.table.empty()) return py::str(printable(caller.table, OwnSequences::colours));
   return py::none();
 }
 
@@ -75,7 +78,7 @@ py::tuple call_command(std::vector<std::string> words, const std::map<std::strin
   if (!progress.is_none()) call.caller.progress = call.work.calling(progress);
   call.work.perform([&] { call.perform(); }, on_main);
   call.work.rethrow(call.status == exit_interrupted);
-  return py::make_tuple(call.status, call.out.str(), call.err.str(), errors_of(call.caller.errors), value_of(call.caller));
+  return py::make_tuple(call.status, printable(call.out.str(), OwnSequences::colours), printable(call.err.str()), errors_of(call.caller.errors), value_of(call.caller));
 }
 
 py::list options_of(const std::vector<std::string>& words) {
@@ -140,8 +143,8 @@ void bind_command(py::module_& module) {
       .def(
           "json", [](const RunAnswer& answer) { return result_json(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
       .def(
-          "table", [](const RunAnswer& answer) { return result_table(answer.run, answer.details); }, py::call_guard<py::gil_scoped_release>())
-      .def("csv", [](const RunAnswer& answer) { return result_csv({answer.run.row}); })
+          "table", [](const RunAnswer& answer) { return printable(result_table(answer.run, answer.details)); }, py::call_guard<py::gil_scoped_release>())
+      .def("csv", [](const RunAnswer& answer) { return printable(result_csv({answer.run.row})); })
       .def_property_readonly("makespan_s", [](const RunAnswer& answer) { return answer.run.row.result.makespan_s; })
       .def_property_readonly("interrupted", [](const RunAnswer& answer) { return answer.run.timeline.interrupted; })
       .def_property_readonly("simulated_ps", [](const RunAnswer& answer) { return answer.run.timeline.makespan.count(); })
@@ -153,12 +156,12 @@ void bind_command(py::module_& module) {
 
   py::class_<ComparisonReport, std::shared_ptr<ComparisonReport>>(module, "ComparisonAnswer")
       .def("json", &comparison_json, py::call_guard<py::gil_scoped_release>())
-      .def("table", &comparison_table, py::call_guard<py::gil_scoped_release>())
-      .def("csv", [](const ComparisonReport& comparison) { return result_csv(comparison.rows); });
+      .def("table", [](const ComparisonReport& comparison) { return printable(comparison_table(comparison)); }, py::call_guard<py::gil_scoped_release>())
+      .def("csv", [](const ComparisonReport& comparison) { return printable(result_csv(comparison.rows)); });
 
   py::class_<TuningAnswer, std::shared_ptr<TuningAnswer>>(module, "TuningAnswer")
       .def("json", [](const TuningAnswer& answer) { return tuning_json(answer.found); }, py::call_guard<py::gil_scoped_release>())
-      .def("table", [](const TuningAnswer& answer) { return tuning_table(answer.found); }, py::call_guard<py::gil_scoped_release>())
+      .def("table", [](const TuningAnswer& answer) { return printable(tuning_table(answer.found)); }, py::call_guard<py::gil_scoped_release>())
       .def("simulated", [](const TuningAnswer& answer) { return std::make_shared<SimulatedParts>(answer.found.tuning.parts); })
       .def_property_readonly("interrupted", [](const TuningAnswer& answer) { return answer.found.tuning.interrupted; })
       .def("__len__", [](const TuningAnswer& answer) { return answer.plans.size(); })

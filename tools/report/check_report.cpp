@@ -131,7 +131,7 @@ std::string edges_table(const std::vector<NamedEdge>& edges) {
   return table(rows, 4);
 }
 
-std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training) {
+std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training, const std::optional<Bytes>& received) {
   const auto of_comparison = [&](auto value) { return report.compared_something() ? Json(value) : Json(); };
   Json json{{"compared", report.compared},
             {"devices", report.devices},
@@ -144,6 +144,7 @@ std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* 
             {"deadlock_free", report.deadlock_free},
             {"race_free", report.race_free},
             {"ok", report.ok}};
+  if (received) json.set("received_bytes", received->count());
   if (report.compared_something() && !report.inexact.empty())
     json.update({{"inexact", report.inexact}, {"proof_rel_error", report.proof_rel_error}, {"proof_tolerance", report.proof_tolerance}});
   if (training) {

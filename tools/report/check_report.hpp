@@ -27,7 +27,8 @@ struct TrainingCheck {
 std::optional<TrainingCheck> training_check(const CheckReport& report);
 
 std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training = {});
-/// Quantities that were not compared are null. `edges`: null if they were not audited.
-std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training = {});
+/// Quantities that were not compared are null. `edges`: null if they were not audited. `received`: by a device of a sharded
+/// program, in the element types that are checked.
+std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training = {}, const std::optional<Bytes>& received = {});
 
 }  // namespace podsim

@@ -10,6 +10,7 @@
 #include "sim/base/units.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/run_report.hpp"
+#include "tools/report/step_report.hpp"
 #include "workloads/scenario/vary.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/scenario/trust.hpp"
@@ -195,14 +196,24 @@ namespace {
 
 /// Of workloads: the passes apart, and how each product is computed.
 std::string layers_table(const std::vector<Row>& all) {
-  std::vector<std::vector<std::string>> rows{{"algorithm", "mesh", "forward", "backward"}};
+  const bool one_machine = std::all_of(all.begin(), all.end(), [&](const Row& row) { return row.result.machine == all.front().result.machine; });
+  const bool one_slice = std::all_of(all.begin(), all.end(), [&](const Row& row) { return slice_and_changes(row) == slice_and_changes(all.front()); });
+  std::vector<std::vector<std::string>> rows{{"algorithm"}};
+  if (!one_machine) rows.front().emplace_back("machine");
+  if (!one_slice) rows.front().emplace_back("slice");
+  for (const char* heading : {"mesh", "forward", "backward"}) rows.front().emplace_back(heading);
+  const std::size_t left = rows.front().size() - 2;
   for (const auto& [name, choice] : all.front().problem.layers) rows.front().push_back(name);
   for (const Row& row : all) {
-    rows.push_back({row.problem.algorithm, mesh_text(row.result), row.forward_s ? time_text(*row.forward_s) : "-", row.backward_s ? time_text(*row.backward_s) : "-"});
+    rows.push_back({row.problem.algorithm});
+    if (!one_machine) rows.back().push_back(row.result.machine);
+    if (!one_slice) rows.back().push_back(slice_and_changes(row));
+    rows.back().push_back(mesh_text(row.result));
+    for (const auto& time : {row.forward_s, row.backward_s}) rows.back().push_back(time ? time_text(*time) : "-");
     for (const auto& [name, choice] : row.problem.layers) rows.back().push_back(choice_text(choice));
   }
   const bool transposed = std::any_of(all.begin(), all.end(), [](const Row& row) { return any_transposed(row.problem.layers); });
-  return table(rows, 2) + (transposed ? fmt::format("transposed: {}\n", transposed_meaning) : "");
+  return table(rows, left) + (transposed ? fmt::format("transposed: {}\n", transposed_meaning) : "");
 }
 
 /// Of every machine and slice, with all in which its rows go beyond a fit.
@@ -303,7 +314,7 @@ std::vector<Column> step_columns() {
           {"exposed comm", [](const Row& row) { return time_text(row.result.exposed_communication_s); }},
           {"bubble", time(&TrainingSplit::bubble)},
           {"tokens/s", [](const Row& row) { return fmt::format("{:.5g}", row.training->tokens_per_s); }},
-          {"MFU", [](const Row& row) { return percent(row.training->mfu); }},
+          {"MFU", [](const Row& row) { return mfu_text(*row.training); }},
           {"HFU", [](const Row& row) { return percent(row.training->hfu); }},
           {"peak memory", peak_text}};
 }

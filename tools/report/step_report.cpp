@@ -32,6 +32,8 @@ std::string paddings_text(const DividedStep& divided) {
 
 }  // namespace
 
+std::string mfu_text(const TrainingResult& result) { return percent(result.mfu) + (result.mfu > 1 ? " (all scores)" : ""); }
+
 Json step_json(const Row& row) {
   const TrainingResult& result = *row.training;
   const TrainingSummary& summary = *row.problem.training;
@@ -77,7 +79,7 @@ std::vector<std::vector<std::string>> step_rows(const Row& row) {
                            step.microbatches == 1 ? "" : "es", step.pipeline.empty() ? "" : ", " + step.pipeline, to_text(step.remat), summary.layers)},
       {"throughput", fmt::format("{:.6g} tokens/s, {:.4g} TFLOP/s per chip", result.tokens_per_s, result.tflops_per_chip)},
       {"MFU, HFU", fmt::format("{}, {}{}", percent(result.mfu), percent(result.hfu),
-                               step.model.causal && step.model.heads > 0 ? "  (attention's scores counted whole; half of them are computed, as they are causal)" : "")},
+                               step.model.causal && step.model.heads > 0 ? "  (MFU counts all scores of causal attention, as PaLM's does; HFU the half that is computed)" : "")},
       {"memory", fmt::format("{} of {}: weights {}, gradients {}, optimizer {}, activations {}, working {}", to_text(memory.total()), to_text(result.hbm), to_text(memory.weights),
                              to_text(memory.gradients), to_text(memory.optimizer), to_text(memory.activations), to_text(memory.working))}};
   if (!summary.divided.paddings.empty()) rows.push_back({"padded", paddings_text(summary.divided)});
@@ -97,7 +99,7 @@ std::string step_tables(const Row& row) {
   add("bubble", split.bubble);
   add("optimizer", split.optimizer);
   add("copies", split.copies);
-  add("launches", split.launch);
+  add("launches and communication on the core", split.launch);
   add("waiting", split.waiting);
   std::string text = table(rows, 1);
   if (result.stages.size() == 1) return text;

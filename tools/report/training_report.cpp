@@ -108,7 +108,7 @@ std::string training_table(const TrainingReport& report) {
   std::vector<std::vector<std::string>> facts;
   const double devices = static_cast<double>(step.mesh.devices());
   facts.push_back({"model FLOPs", fmt::format("{}, {} per device (what MFU counts)", to_text(counts.model_flops()), to_text(Flops{counts.model_flops().count() / devices}))});
-  facts.push_back({"hardware FLOPs", fmt::format("{}, {:.4g} x the model's (what HFU counts)", to_text(counts.hardware_flops()), counts.hardware_flops().count() / counts.model_flops().count())});
+  facts.push_back({"hardware FLOPs", fmt::format("{}, {:.4g} x the model's (also what is computed again)", to_text(counts.hardware_flops()), counts.hardware_flops().count() / counts.model_flops().count())});
   facts.push_back({"MaxText counts", fmt::format("{:.5g} TFLOP per device, {:.5g} with half of causal attention", maxtext_flops(step, AttentionFlops::whole).count() / devices / 1e12,
                                                  maxtext_flops(step, AttentionFlops::causal).count() / devices / 1e12)});
   text += table(facts, 2) + "\nmemory of a device at its peak (estimated)\n" + memory_table(report);

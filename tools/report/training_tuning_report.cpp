@@ -37,7 +37,7 @@ std::string choice_of(const TrainingStep& step) {
 
 std::vector<std::pair<std::string, double>> parts_of(const TrainingSplit& split) {
   std::vector<std::pair<std::string, double>> parts{{"compute", split.compute},     {"recompute", split.recompute}, {"bubble", split.bubble},
-                                                    {"optimizer", split.optimizer}, {"copies", split.copies},       {"launches", split.launch},
+                                                    {"optimizer", split.optimizer}, {"copies", split.copies}, {"launches and communication on the core", split.launch},
                                                     {"waiting", split.waiting}};
   double exposed = 0;
   for (const auto& [axis, time] : split.exposed) exposed += time;
@@ -119,7 +119,7 @@ std::vector<std::vector<std::string>> plan_rows(const TrainingTuningReport& repo
         {std::to_string(p + 1), to_text(system.slice) + (system.hypothetical ? " (hypothetical)" : ""), to_text(plan.step.mesh),
          plan.step.pipeline.empty() ? "-" : plan.step.pipeline + (plan.step.virtual_stages > 1 ? fmt::format(" x {}", plan.step.virtual_stages) : ""),
          to_text(plan.step.remat), std::to_string(plan.step.microbatches), time_text(result.step_s),
-         "+" + percent(plan.row.result.makespan_s / plans.front().row.result.makespan_s - 1), percent(result.mfu), to_text(result.memory.total())});
+         "+" + percent(plan.row.result.makespan_s / plans.front().row.result.makespan_s - 1), mfu_text(result), to_text(result.memory.total())});
   }
   return rows;
 }

@@ -37,12 +37,15 @@ std::string why(const Row& faster, const Row& slower) {
   return fmt::format("{}{}{}", fmt::join(more, " and "), less.empty() ? "" : ", ", fmt::join(less, " and "));
 }
 
+/// "tpu_v4 4x8x8", "tpu_v4 4x8x8 crossbar"
+std::string topology_of(const Row& row) {
+  const std::string changes = to_text(row.changes);
+  return fmt::format("{} {}{}{}", row.result.machine, row.result.slice, changes.empty() ? "" : " ", changes);
+}
+
 /// "tpu_v4 4x8x8 row=32,col=8 (hypothetical)"
 std::string place_of(const Row& row) {
-  const Result& r = row.result;
-  const std::string changes = to_text(row.changes);
-  return fmt::format("{} {}{}{} {}{}{}", r.machine, r.slice, changes.empty() ? "" : " ", changes, mesh_text(r),
-                     row.varied.empty() ? "" : " " + to_text(row.varied), r.hypothetical ? " (hypothetical)" : "");
+  return fmt::format("{} {}{}{}", topology_of(row), mesh_text(row.result), row.varied.empty() ? "" : " " + to_text(row.varied), row.result.hypothetical ? " (hypothetical)" : "");
 }
 
 /// How much longer than the best.
@@ -95,8 +98,7 @@ std::string slicing(const std::vector<Row>& rows) {
                   : fmt::format(" Slicing gains nothing here: {} takes {:.1f} % longer than {}.", name_of(*sliced), -100 * gain, name_of(*program));
 }
 
-}  // namespace
-
+/// All rows are of one system and one problem, best first.
 std::string verdict(const std::vector<Row>& rows) {
   const Row& best = rows.front();
   if (best.problem.collective) return verdict_on_collectives(rows);
@@ -106,6 +108,69 @@ std::string verdict(const std::vector<Row>& rows) {
     text += fmt::format("; {} takes {} ({}): {}", name_of(*other), time_text(other->result.makespan_s), margin(best, *other), why(best, *other));
   text += "." + slicing(rows);
   return best.problem.slice_count ? text + slice_counts_around(best, rows) : text;
+}
+
+/// Systems that are compared with each other: on each the same is computed, by machines of the same values.
+struct Contest {
+  std::size_t group = 0;
+  std::string varied;
+  std::vector<const RankedGroup*> systems;
+};
+
+std::vector<Contest> contests_of(const std::vector<RankedGroup>& by_system) {
+  std::vector<Contest> contests;
+  for (const RankedGroup& system : by_system) {
+    const Row& best = system.rows.front();
+    const std::string varied = to_text(best.varied);
+    auto contest = std::find_if(contests.begin(), contests.end(), [&](const Contest& c) { return c.group == best.group && c.varied == varied; });
+    if (contest == contests.end()) contest = contests.insert(contests.end(), {best.group, varied, {}});
+    contest->systems.push_back(&system);
+  }
+  return contests;
+}
+
+/// Of each topology the mesh on which it is fastest; of one topology all meshes. The fastest first.
+std::vector<const RankedGroup*> ranked(const std::vector<const RankedGroup*>& systems, bool one_topology) {
+  const auto time = [](const RankedGroup* system) { return system->rows.front().result.makespan_s; };
+  std::vector<const RankedGroup*> best;
+  for (const RankedGroup* system : systems) {
+    const auto same = std::find_if(best.begin(), best.end(), [&](const RankedGroup* known) { return topology_of(known->rows.front()) == topology_of(system->rows.front()); });
+    if (one_topology || same == best.end())
+      best.push_back(system);
+    else if (time(system) < time(*same))
+      *same = system;
+  }
+  std::ranges::stable_sort(best, {}, time);
+  return best;
+}
+
+constexpr std::size_t most_named = 6;
+
+/// Which topology, or which mesh of one, is fastest.
+std::string verdict_across(const std::vector<const RankedGroup*>& best, bool one_topology) {
+  const Row& first = best.front()->rows.front();
+  std::string text = fmt::format("{} {}: {}: {} wins with {}", best.size(), one_topology ? "meshes" : "topologies, each at its best mesh", place_of(first), name_of(first),
+                                 time_text(first.result.makespan_s));
+  for (std::size_t i = 1; i < std::min(best.size(), most_named); ++i) {
+    const Row& row = best[i]->rows.front();
+    text += fmt::format("; {}: {} takes {} ({}){}", place_of(row), name_of(row), time_text(row.result.makespan_s), margin(first, row),
+                        row.problem.collective ? "" : ": " + why(first, row));
+  }
+  return text + (best.size() > most_named ? fmt::format("; and {} more.", best.size() - most_named) : ".");
+}
+
+}  // namespace
+
+std::vector<std::string> verdicts(const std::vector<RankedGroup>& by_system) {
+  std::vector<std::string> texts;
+  for (const Contest& contest : contests_of(by_system)) {
+    const std::string topology = topology_of(contest.systems.front()->rows.front());
+    const bool one_topology = std::all_of(contest.systems.begin(), contest.systems.end(), [&](const RankedGroup* system) { return topology_of(system->rows.front()) == topology; });
+    const std::vector<const RankedGroup*> best = ranked(contest.systems, one_topology);
+    if (best.size() > 1) texts.push_back(verdict_across(best, one_topology));
+    for (std::size_t i = 0; i < (one_topology ? 1 : std::min(best.size(), most_named)); ++i) texts.push_back(verdict(best[i]->rows));
+  }
+  return texts;
 }
 
 }  // namespace podsim

@@ -60,9 +60,27 @@ std::string kernels_message(const std::string& field, const std::string& text) {
   return message_of(read_kernels(fields_with(field, text), *machine));
 }
 
+/// Of a training step: of any model on a mesh that has stages, where the block has no model that is right by itself. What a mesh divides depends on the point.
+std::string training_message(const std::string& field, const std::string& text, const SweepBlock& block) {
+  if (block.axis("maxtext") != nullptr) return "";  // its keys say what these fields do
+  Fields fields = fields_with("training", shipped_training_models().front());
+  fields.set(field, text, of_field(field));
+  TrainingMesh mesh;
+  mesh.stage = 2;
+  return message_of(read_training_step(fields, mesh, {}));
+}
+
+/// Of a compiled module, whatever it is.
+std::string module_message(const std::string& field, const std::string& text) {
+  Fields fields = fields_with(field, text);
+  if (field == "clock") fields.set("hlo_cost", "estimated-cycles", of_field("hlo_cost"));
+  return message_of(read_hlo_options(fields));
+}
+
 /// A workload may leave the choice open among several.
 std::string algorithm_message(const std::string& text, const SweepBlock& block) {
   if (block.axis("program") != nullptr) return kernels_message("algorithm", text);
+  if (block.axis("training") != nullptr) return message_of(gemm_algorithm(text));
   if (block.axis("gemm") == nullptr && block.axis("workload") == nullptr) return collective_algorithm_message(text);
   for (const std::string& name : block.axis("workload") != nullptr ? split(text) : std::vector<std::string>{text})
     if (const std::string message = message_of(gemm_algorithm(name)); !message.empty()) return message;
@@ -98,7 +116,13 @@ std::string message_alone(const std::string& field, const std::string& text, con
   for (const char* of_gemm : {"gemm", "pass", "block", "prefetch", "slice_copies", "wang_operand"})
     if (field == of_gemm) return gemm_message(field, text);
   if (field == "algorithm") return algorithm_message(text, block);
-  if (field == "collectives") return collective_algorithm_message(text);
+  if (field == "collectives") return message_of(parse_policy(text, of_field(field)));
+  if (block.axis("training") != nullptr)
+    for (const char* of_training : {"training", "batch", "batch_per_device", "microbatches", "pipeline", "virtual_stages", "remat", "scan", "optimizer"})
+      if (field == of_training) return training_message(field, text, block);
+  for (const char* of_module : {"hlo_cost", "hlo_schedule", "rewrite", "clock", "trip_count", "branch", "custom_call"})
+    if (field == of_module) return module_message(field, text);
+  if (field == "steps") return message_of(fields_with(field, text).integer(field, 1, 1000));
   for (const char* of_workload : {"workload", "only", "batch", "seq", "heads", "kv_heads", "head_dim", "ff", "layers"})
     if (field == of_workload) return workload_message(field, text);
   if (field == "plan") return plan_message(text);

@@ -112,6 +112,39 @@ TEST(SweepCheck, TellsWrongTextsOfPrograms) {
   EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4'\ncase { " + program + "\nalgorithm: ['solve=block', 'solve=blok'] } }"), ::testing::StartsWith("s:4:28: there is no algorithm"));
 }
 
+TEST(SweepCheck, TellsWrongTextsOfTrainingSteps) {
+  const std::string training = "training: ['gpt3-175b', 'llama3-8b'] mesh: ['stage=2,fsdp=2', 'fsdp=4']";
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + training + " remat: ['none', 'full', 'selected:ff1'] pipeline: ['1f1b', ''] batch: [4, 3] algorithm: 'meshslice' "
+                  "slice_count: 2 seq: [1024, 4096] layers: 2 optimizer: 'sgd' scan: 'on' collectives: 'auto' microbatches: 2 }"),
+            "");
+  const std::vector<WrongValue> cases{
+      {"remat: ['full', 'bogus']", "expected none, full, layer or selected:STAGE,..., found \"bogus\""},
+      {"remat: ['full', 'selected:ff9']", "expected stages of a layer"},
+      {"pipeline: ['1f1b', 'nonsense']", "no pipeline schedule \"nonsense\""},
+      {"optimizer: ['sgd', 'adam']", "expected adamw or sgd, found \"adam\""},
+      {"scan: ['on', 'yes']", "expected on or off, found \"yes\""},
+      {"microbatches: [1, 0]", "expected a whole number"},
+      {"batch_per_device: ['0.5', 'half']", ""},
+      {"algorithm: ['wang', 'ring']", ""},
+      {"collectives: ['auto', 'rong']", "there is no collective algorithm \"rong\""},
+      {"steps: [1, 0]", "expected a whole number from 1 to 1000, got \"0\""},
+      {"layers: [2, 0]", "expected"},
+  };
+  for (const WrongValue& entry : cases)
+    EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4'\n" + training + "\n" + entry.field + " }"),
+                ::testing::StartsWith("s:4:" + std::to_string(entry.field.find(", ") + 3) + ": " + entry.message));
+  EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4'\ntraining: ['llama3-8b', 'llama3-8'] }"), ::testing::StartsWith("s:3:25: there is no model \"llama3-8\""));
+}
+
+TEST(SweepCheck, TellsWrongTextsOfModules) {
+  for (const auto& [field, message] : std::vector<std::pair<std::string, std::string>>{{"hlo_cost: 'moddel'", "expected model or estimated-cycles"},
+                                                                                       {"hlo_schedule: 'txt'", "expected text or overlap"},
+                                                                                       {"rewrite: 'all-reduce'", "expected reduce-scatter"},
+                                                                                       {"clock: '940'", "expected a clock"}})
+    EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4' hlo: 'm.hlo'\n" + field + " }"),
+                ::testing::StartsWith("s:3:" + std::to_string(field.find(':') + 3) + ": " + message));
+}
+
 TEST(SweepCheck, TellsWrongTextsOfFieldsThatEveryoneNeeds) {
   EXPECT_EQ(wrong("sweep { machine: ['ideal', 'tpu_v44'] slice: '4' " + gather_fields + " }"),
             "s:2:28: unknown machine \"tpu_v44\", did you mean \"tpu_v4\", \"tpu_v3\" or \"tpu_v5e\"?");

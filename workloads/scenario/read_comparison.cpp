@@ -66,6 +66,12 @@ Expected<std::vector<std::int64_t>> slice_counts(const Fields& fields) {
   return counts;
 }
 
+/// Those given, or some where none are; 0 for an algorithm without.
+std::vector<std::int64_t> tried_slice_counts(const std::vector<std::int64_t>& given, bool counted) {
+  if (!counted) return {0};
+  return given.empty() ? std::vector<std::int64_t>{2, 4, 8, 16} : given;
+}
+
 Expected<std::vector<Variant>> gemm_variants(const Fields& fields, const System& system) {
   auto base = read_gemm(fields, system.machine, DType::bf16);
   if (!base) return base.error();
@@ -80,8 +86,7 @@ Expected<std::vector<Variant>> gemm_variants(const Fields& fields, const System&
       const auto entry = gemm_algorithm(name.text);
       if (!entry) return Diagnostic{name.where, entry.error().message};
       const bool counted = (*entry)->needs_slice_count;
-      if (counted && counts->empty()) return Diagnostic{{}, fmt::format("algorithm {} needs `slice_count`", name.text)};
-      for (const std::int64_t S : counted ? *counts : std::vector<std::int64_t>{0}) {
+      for (const std::int64_t S : tried_slice_counts(*counts, counted)) {
         GemmSpec spec = *base;
         spec.problem.dataflow = *dataflow;
         spec.algorithm = *entry;
@@ -289,8 +294,7 @@ Expected<std::vector<Variant>> program_variants(const Fields& fields, const Syst
   for (const FieldText& name : gemm_names(fields, true)) {
     const auto entry = gemm_algorithm(name.text);
     if (!entry) return Diagnostic{name.where, entry.error().message};
-    const std::vector<std::int64_t> tried = !(*entry)->needs_slice_count ? std::vector<std::int64_t>{0} : counts->empty() ? std::vector<std::int64_t>{2, 4, 8, 16} : *counts;
-    for (const std::int64_t S : tried) {
+    for (const std::int64_t S : tried_slice_counts(*counts, (*entry)->needs_slice_count)) {
       GemmSpec gemm{*entry, *problem, Pass::forward, gemm_options(*options, S)};
       gemm.collectives = spec->collectives;
       variants.push_back({fmt::format("{}{}", name.text, S > 0 ? fmt::format(" S={}", S) : ""), std::move(gemm)});

@@ -114,7 +114,7 @@ Expected<HloCountOptions> read_hlo_counts(const Fields& fields) {
   return counting;
 }
 
-Expected<HloSpec> read_hlo_problem(const Fields& fields) {
+Expected<HloSpec> read_hlo_options(const Fields& fields) {
   HloSpec spec;
   auto counts = read_hlo_counts(fields);
   if (!counts) return counts.error();
@@ -144,6 +144,13 @@ Expected<HloSpec> read_hlo_problem(const Fields& fields) {
   spec.equals = read_equals(fields);
   for (const char* name : {"shape", "shard", "out"})
     if (fields.has(name) && !spec.equals) return Diagnostic{fields.where(name), "belongs to `equals`"};
+  return spec;
+}
+
+Expected<HloSpec> read_hlo_problem(const Fields& fields) {
+  auto options = read_hlo_options(fields);
+  if (!options) return options.error();
+  HloSpec spec = *std::move(options);
   auto known = module_named(fields);
   if (!known) return known.error();
   spec.module = std::move(known->module);

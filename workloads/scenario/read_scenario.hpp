@@ -87,6 +87,13 @@ Expected<TrainingSpec> read_training(const Fields& fields, const System& system,
 Expected<TrainingStep> read_training_step(const Fields& fields, const TrainingMesh& mesh, const MaxTextSystem& system);
 /// The mesh where none is given: fsdp over all devices of a slice, or what MaxText's keys say.
 Expected<TrainingMesh> mesh_of_training(const Fields& fields, const MaxTextSystem& system);
+/// What fields may change of a model or a block.
+struct ModelExtents {
+  std::int64_t &sequence, &heads, &kv_heads, &head_dim, &width, &ff, &layers;
+};
+/// Sets those given: seq, heads, kv_heads, head_dim, ff, layers. A width of heads * head_dim stays that; without `ff` the MLP grows as these do. Errors: numbers
+/// outside 1 to 2^30; heads that are not a multiple of kv_heads; an MLP that grows to no whole number.
+Status set_extents(const Fields& fields, const ModelExtents& model);
 /// Of `devices` devices.
 Expected<Workload> read_workload(const Fields& fields, int devices);
 Expected<PlanChoices> read_plan_choices(const Fields& fields, const Machine& machine, const Workload& workload);
@@ -115,7 +122,9 @@ Expected<std::vector<ComparedKernels>> compared_kernels(const std::vector<FieldT
 Expected<HloCountOptions> read_hlo_counts(const Fields& fields);
 /// The statements of `equals` with `shape`, `shard` and `out`, in f32; nullopt: there are none.
 std::optional<ProgramText> read_equals(const Fields& fields);
-/// The module of `hlo`. Errors: those of read_hlo_file() and check_partitioned(); an order of a module that has its own.
+/// What fields say of a module that is not read yet. Errors: unknown words; fields that need others.
+Expected<HloSpec> read_hlo_options(const Fields& fields);
+/// The module of `hlo`, with read_hlo_options(). Errors: those of read_hlo_file() and check_partitioned(); an order of a module that has its own.
 Expected<HloSpec> read_hlo_problem(const Fields& fields);
 
 /// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.

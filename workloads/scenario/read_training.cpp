@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "algorithms/pipeline/pipeline.hpp"
 #include "sim/base/text.hpp"
@@ -17,7 +19,8 @@ namespace {
 
 constexpr std::int64_t most_sequences = std::int64_t{1} << 40, most_steps = 1000;
 
-/// Those of a step that MaxText has keys for.
+/// Those of a model and of a step that MaxText has keys for.
+constexpr std::array<std::string_view, 6> model_fields{"seq", "heads", "kv_heads", "head_dim", "ff", "layers"};
 constexpr std::array<std::string_view, 9> step_fields{"batch", "batch_per_device", "microbatches", "pipeline", "virtual_stages", "remat", "scan", "optimizer", "fuse_steady_state"};
 
 Expected<std::int64_t> read_batch(const Fields& fields, const TrainingMesh& mesh) {
@@ -33,11 +36,22 @@ Expected<std::int64_t> read_batch(const Fields& fields, const TrainingMesh& mesh
   return static_cast<std::int64_t>(whole);
 }
 
-Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh) {
+/// The model that is named, with the extents that fields change. Learned positions become as many as a longer sequence needs.
+Expected<TrainingModel> read_model(const Fields& fields) {
   const std::vector<FieldText> names = fields.texts("training");
   if (names.size() > 1) return Diagnostic{names[1].where, "expected one model, found " + quoted(names[0].text) + " and " + quoted(names[1].text)};
-  const auto model = find_training_model(names.front().text);
+  auto model = find_training_model(names.front().text);
   if (!model) return fields.of_named_file("training", model.error());
+  for (const char* name : {"heads", "kv_heads", "head_dim"})
+    if (fields.has(name) && model->heads == 0) return Diagnostic{fields.where(name), fmt::format("belongs to attention, which the layers of {} do not have", model->name)};
+  if (auto ok = set_extents(fields, {model->sequence, model->heads, model->kv_heads, model->head_dim, model->width, model->mlp, model->layers}); !ok) return ok.error();
+  if (model->positions > 0) model->positions = std::max(model->positions, model->sequence);
+  return model;
+}
+
+Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh) {
+  const auto model = read_model(fields);
+  if (!model) return model.error();
   TrainingStep step;
   step.model = *model;
   step.mesh = mesh;
@@ -45,8 +59,7 @@ Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh)
   for (const auto* number : {&batch, &microbatches, &virtual_stages})
     if (!*number) return number->error();
   step.batch = *batch, step.microbatches = *microbatches, step.virtual_stages = *virtual_stages;
-  const SourceLocation remat_place = fields.where("remat");
-  const auto remat = parse_remat(fields.text("remat"), remat_place.is_field ? remat_place : SourceLocation{remat_place.file, std::max(remat_place.line, 1), std::max(remat_place.column, 1)});
+  const auto remat = parse_remat(fields.text("remat"), fields.where("remat"));
   if (!remat) return remat.error();
   step.remat = *remat;
   if (fields.has("pipeline") && mesh.stage == 1)
@@ -68,8 +81,9 @@ Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh)
 }
 
 Expected<TrainingStep> read_configuration(const Fields& fields, const MaxTextSystem& system) {
-  for (const std::string_view name : step_fields)
-    if (fields.has(name)) return Diagnostic{fields.where(name), "MaxText's keys say this; expected KEY=VALUE"};
+  for (const std::span<const std::string_view> names : {std::span<const std::string_view>{model_fields}, std::span<const std::string_view>{step_fields}})
+    for (const std::string_view name : names)
+      if (fields.has(name)) return Diagnostic{fields.where(name), "MaxText's keys say this; expected KEY=VALUE"};
   const std::string file = fields.text("maxtext");
   const auto text = read_file(file, config_limit);
   if (!text) return fields.of_named_file("maxtext", text.error());

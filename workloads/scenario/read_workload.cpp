@@ -14,39 +14,41 @@ namespace {
 
 constexpr std::int64_t largest = std::int64_t{1} << 30;
 
+Status set_extent(const Fields& fields, const char* name, std::int64_t& extent) {
+  if (!fields.has(name)) return success();
+  const auto value = fields.integer(name, 1, largest);
+  if (!value) return value.error();
+  extent = *value;
+  return success();
+}
+
 }  // namespace
+
+Status set_extents(const Fields& fields, const ModelExtents& model) {
+  const std::int64_t features = model.heads * model.head_dim;
+  const bool own_width = model.width != features, grouped = model.kv_heads != model.heads;
+  for (const auto& [name, extent] : {std::pair{"seq", &model.sequence}, {"heads", &model.heads}, {"head_dim", &model.head_dim}, {"layers", &model.layers}})
+    if (auto ok = set_extent(fields, name, *extent); !ok) return ok.error();
+  if (!grouped) model.kv_heads = model.heads;
+  if (auto ok = set_extent(fields, "kv_heads", model.kv_heads); !ok) return ok.error();
+  if (model.heads != 0 && model.heads % model.kv_heads != 0)
+    return Diagnostic{fields.where("kv_heads"), fmt::format("must divide the {} heads, found {}", model.heads, model.kv_heads)};
+  const std::int64_t changed = model.heads * model.head_dim;
+  if (changed > largest) return Diagnostic{fields.where("heads"), fmt::format("expected at most {} features in all heads, found {}", largest, changed)};
+  if (!own_width) model.width = changed;
+  if (changed != features && !fields.has("ff")) {
+    if (model.ff * changed % features != 0) return Diagnostic{{}, fmt::format("`ff` is missing: {} of {} features is no whole number of {}", model.ff, features, changed)};
+    model.ff = model.ff * changed / features;
+  }
+  return set_extent(fields, "ff", model.ff);
+}
 
 Expected<Workload> read_workload(const Fields& fields, int devices) {
   auto block = find_transformer_block(fields.text("workload"));
   if (!block)
     return block.error().where.file.empty() ? blamed_on(fields.where("workload"), block.error()) : fields.of_named_file("workload", block.error());
-  const auto set = [&](const char* name, std::int64_t& field) -> Status {
-    if (!fields.has(name)) return success();
-    const auto value = fields.integer(name, 1, largest);
-    if (!value) return value.error();
-    field = *value;
-    return success();
-  };
-  const std::int64_t width = block->heads * block->head_dim;
-  const bool own_width = block->hidden != width, grouped = block->kv_heads != block->heads;
-  for (const auto& [name, field] : {std::pair{"batch", &block->batch},
-                                    {"seq", &block->sequence},
-                                    {"heads", &block->heads},
-                                    {"head_dim", &block->head_dim},
-                                    {"layers", &block->layers}})
-    if (auto ok = set(name, *field); !ok) return ok.error();
-  if (!grouped) block->kv_heads = block->heads;
-  if (auto ok = set("kv_heads", block->kv_heads); !ok) return ok.error();
-  if (block->heads % block->kv_heads != 0)
-    return Diagnostic{fields.where("kv_heads"), fmt::format("must divide the {} heads, found {}", block->heads, block->kv_heads)};
-  if (!own_width) block->hidden = block->heads * block->head_dim;
-  if (block->heads * block->head_dim != width && !fields.has("ff")) {
-    if (block->ff * block->heads * block->head_dim % width != 0)
-      return Diagnostic{{},
-                        fmt::format("`ff` is missing: {} of {} features is no whole number of {}", block->ff, width, block->heads * block->head_dim)};
-    block->ff = block->ff * block->heads * block->head_dim / width;
-  }
-  if (auto ok = set("ff", block->ff); !ok) return ok.error();
+  if (auto ok = set_extent(fields, "batch", block->batch); !ok) return ok.error();
+  if (auto ok = set_extents(fields, {block->sequence, block->heads, block->kv_heads, block->head_dim, block->hidden, block->ff, block->layers}); !ok) return ok.error();
   Only only = Only::everything;
   if (fields.has("only")) {
     const auto named = only_named(fields.text("only"));

@@ -67,7 +67,7 @@ TrainingResult training_result(const Run& run) {
   result.tflops_per_chip = of_devices * machine.chip.devices * 1e-12;
   const double peak = peak_of(machine, step.model.activations).count();
   result.mfu = of_devices / peak;
-  result.hfu = counts.hardware_flops().count() / result.step_s / devices / peak;
+  result.hfu = counts_of(step, AttentionFlops::causal).hardware_flops().count() / result.step_s / devices / peak;
   result.split = split_of(split_step(run.model, run.timeline, run.metrics.busiest), run.lowered->mesh, steps);
   result.hbm = machine.chip.hbm;
   const std::vector<ProgramMetrics> programs = measure_programs(run.model, run.timeline);

@@ -27,7 +27,8 @@ struct RankFigures {
   double busy_s = 0, bubble_s = 0;
 };
 
-/// FLOPs are those of the model before padding (counts.hpp). MFU and HFU: over the peak of the activations' dtype on all devices.
+/// FLOPs are those of the model before padding (counts.hpp). MFU and HFU: over the peak of the activations' dtype on all devices. MFU counts all scores of
+/// causal attention, as published figures do, and may so exceed 1; HFU the half that is computed.
 struct TrainingResult {
   double step_s = 0, tokens_per_s = 0;
   double tflops_per_chip = 0;  // of what MFU counts

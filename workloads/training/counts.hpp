@@ -32,7 +32,7 @@ struct TrainingCounts {
   [[nodiscard]] Flops recomputed() const;
   /// What MFU counts: forward and backward.
   [[nodiscard]] Flops model_flops() const { return forward() + backward(); }
-  /// What HFU counts: also what is computed again, and work that is not the model's.
+  /// What HFU counts, of AttentionFlops::causal: also what is computed again, and work that is not the model's.
   [[nodiscard]] Flops hardware_flops() const;
 };
 

@@ -135,6 +135,34 @@ Expected<TrainingModel> read_training_model(std::string_view text, const std::st
   return model;
 }
 
+std::string write_training_model(const TrainingModel& model) {
+  proto::TrainingModel message;
+  message.set_format_version(model_format.version);
+  message.set_name(model.name);
+  if (!model.description.empty()) message.set_description(model.description);
+  message.set_layers(model.layers);
+  message.set_width(model.width);
+  message.set_heads(model.heads);
+  if (model.kv_heads != model.heads) message.set_kv_heads(model.kv_heads);
+  if (model.head_dim * model.heads != model.width) message.set_head_dim(model.head_dim);
+  message.set_mlp(model.mlp);
+  if (model.gated) message.set_gated(true);
+  if (model.vocabulary > 0) message.set_vocabulary(model.vocabulary);
+  if (model.tied) message.set_tied(true);
+  if (model.positions > 0) message.set_positions(model.positions);
+  if (model.parallel) message.set_parallel(true);
+  if (!model.causal) message.set_causal(false);
+  message.set_norm(static_cast<proto::TrainingModel::Norm>(model.norm));
+  if (model.biases) message.set_biases(true);
+  message.set_sequence(model.sequence);
+  if (model.weights != DType::bf16) message.set_weights(std::string{name_of(model.weights)});
+  if (model.gradients != DType::bf16) message.set_gradients(std::string{name_of(model.gradients)});
+  if (model.activations != DType::bf16) message.set_activations(std::string{name_of(model.activations)});
+  if (model.moments != DType::f32) message.set_moments(std::string{name_of(model.moments)});
+  if (model.master_weights != (model.weights == DType::bf16)) message.set_master_weights(model.master_weights);
+  return to_textproto(message);
+}
+
 std::vector<std::string> shipped_training_models() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_training_models()) names.emplace_back(file.name);

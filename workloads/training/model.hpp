@@ -48,6 +48,9 @@ std::vector<Diagnostic> problems_of(const TrainingModel& model);
 /// Reads a textproto (model.proto). Errors, with `file:line:column`: unknown fields, dtypes other than bf16 and f32; those of problems_of().
 Expected<TrainingModel> read_training_model(std::string_view text, const std::string& file);
 
+/// As a textproto that read_training_model() reads to the same model. `source` is left out: a model that is changed has another.
+std::string write_training_model(const TrainingModel& model);
+
 /// "gpt3-175b"; any other name is the path of a textproto. Errors: no such model (the message names similar ones); those of read_training_model().
 Expected<TrainingModel> find_training_model(const std::string& name);
 std::vector<std::string> shipped_training_models();

@@ -43,6 +43,23 @@ TEST(TrainingModel, MistakesAreToldWithTheirPlace) {
   EXPECT_THAT(problem_of_file("layers: 1073741824\nwidth: 1073741824\nheads: 1\nhead_dim: 1\nmlp: 1073741824\n"), HasSubstr("at most 1e17 parameters"));
 }
 
+TEST(TrainingModel, IsReadAsItWasWritten) {
+  std::vector<TrainingModel> models;
+  for (const std::string& name : shipped_training_models()) models.push_back(*find_training_model(name));
+  TrainingModel own = models.front();  // no field has its default
+  own.heads = 6, own.kv_heads = 3, own.head_dim = 40, own.gated = !own.gated, own.parallel = true, own.causal = false, own.norm = Norm::none, own.biases = true;
+  own.vocabulary = 96, own.tied = true, own.sequence = 128, own.positions = 256;
+  own.weights = own.gradients = own.activations = DType::f32, own.moments = DType::bf16, own.master_weights = true;
+  models.push_back(own);
+  own.heads = own.kv_heads = own.head_dim = 0, own.vocabulary = own.positions = 0, own.tied = own.master_weights = false;
+  models.push_back(own);
+  for (const TrainingModel& model : models) {
+    const auto again = read_training_model(write_training_model(model), "again");
+    ASSERT_TRUE(again) << to_text(again.error());
+    EXPECT_EQ(*again, model) << write_training_model(model);
+  }
+}
+
 TEST(TrainingModel, ShippedOnesAreWhatTheirNamesSay) {
   std::set<std::string> descriptions;
   ASSERT_EQ(shipped_training_models().size(), 11U);

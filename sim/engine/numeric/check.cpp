@@ -19,23 +19,40 @@ namespace {
 
 constexpr std::uint64_t order_stream = stream_of("order"), second_stream = stream_of("second integers"), redrawn_stream = stream_of("drawn again");
 
+/// The terms of which each element of an operation is a sum.
+std::int64_t terms_of(const ReferenceProgram& program, const ReferenceNode& node) {
+  const auto operand = [&]() -> const ReferenceNode& { return program.nodes[static_cast<std::size_t>(node.operands[0])]; };
+  switch (node.kind) {
+    case ReferenceKind::product:
+    case ReferenceKind::lu_upper:
+    case ReferenceKind::solve: return operand().extents.back();
+    case ReferenceKind::attention: return 2 * node.extents.at(1);
+    case ReferenceKind::attention_grad: return 5 * node.extents.at(1);
+    default: return 1;
+  }
+}
+
+/// Multiply-adds of a graph of operations, and of products alone, which a BLAS computes.
+struct ClaimWork {
+  std::int64_t graph = 0, products = 0;
+};
+ClaimWork work_of_claim(const Schedule& schedule) {
+  ClaimWork work;
+  if (const auto* reference = std::get_if<ReferenceProgram>(&schedule.computes))
+    for (const ReferenceNode& node : reference->nodes)
+      work.graph = saturating_add(work.graph, saturating_multiply(element_count(node.extents), terms_of(*reference, node)));
+  if (const auto* products = std::get_if<Products>(&schedule.computes))
+    for (const Product& product : *products)
+      work.products = saturating_add(work.products, saturating_multiply(saturating_multiply(product.m, product.n), product.k));
+  return work;
+}
+
 /// Whether the schedule is so small that running it once more costs next to nothing.
 bool is_small(const Schedule& schedule) {
   constexpr Bytes buffers{std::int64_t{64} << 20};
   constexpr std::int64_t multiply_adds = std::int64_t{1} << 28;
-  std::int64_t work = 0;
-  if (const auto* reference = std::get_if<ReferenceProgram>(&schedule.computes))
-    for (const ReferenceNode& node : reference->nodes) {
-      const std::int64_t terms =
-          node.kind == ReferenceKind::product || node.kind == ReferenceKind::lu_upper || node.kind == ReferenceKind::solve
-              ? reference->nodes[static_cast<std::size_t>(node.operands[0])].extents.back()
-              : 1;
-      work = saturating_add(work, saturating_multiply(element_count(node.extents), terms));
-    }
-  if (const auto* products = std::get_if<Products>(&schedule.computes))
-    for (const Product& product : *products)
-      work = saturating_add(work, saturating_multiply(saturating_multiply(product.m, product.n), product.k));
-  return work <= multiply_adds && bytes_of_buffers(schedule) <= buffers;
+  const ClaimWork work = work_of_claim(schedule);
+  return work.graph <= multiply_adds && work.products <= multiply_adds && bytes_of_buffers(schedule) <= buffers;
 }
 
 constexpr const char* fractions_name = "uniform float32 data";
@@ -369,6 +386,15 @@ class Checker {
 std::string_view name_of(InputData data) {
   constexpr std::array<std::string_view, 3> names{"integers", "arange", "ones"};
   return names[static_cast<std::size_t>(data)];
+}
+
+double work_of_check(const Schedule& lowered, const CheckOptions& options) {
+  constexpr double product_speed = 64;  // of a BLAS, beside an operation of a graph: measured on one core of a server, 2.5e10 beside 4.6e8 in a second, November 2026
+  if (options.structure_only) return 0;
+  const ClaimWork work = work_of_claim(lowered);
+  const double runs = 2.0 + options.random_orders;  // on integers and on uniform data, in program order and in others
+  const double graph = static_cast<double>(work.graph), products = static_cast<double>(work.products);
+  return 2 * graph + (runs * graph + (runs + 2) * products) / product_speed;
 }
 
 Expected<CheckReport> check(const Schedule& lowered, const CheckOptions& options) { return Checker{lowered, options}.run(); }

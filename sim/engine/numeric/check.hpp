@@ -79,6 +79,10 @@ struct CheckReport {
   [[nodiscard]] bool compared_something() const { return compared != "nothing"; }
 };
 
+/// Roughly the multiply-adds of a check, runs and references together, where products that a BLAS computes count for less. For the caller to say, and to refuse:
+/// check() itself has no limit but that of its memory. A core computes some 10^8 to 10^9 of them in a second.
+double work_of_check(const Schedule& lowered, const CheckOptions& options);
+
 /// Runs validate() first; a schedule that is unmatched or deadlocks is not executed.
 ///
 /// The proof runs on integers, in program order and in random orders. Inputs are never zero and so small that every partial sum is exact

@@ -523,6 +523,17 @@ class Files(Refused):
         again = pickle.loads(pickle.dumps(error))
         self.assertEqual((str(again), again.file, again.line, again.column, again.nearest), (str(error), error.file, error.line, error.column, error.nearest))
 
+    def test_files_that_are_not_utf8(self):
+        observations = self.folder / "latin1.csv"
+        observations.write_bytes(b"op,devices,bytes,seconds,axis,dtype,source\nall-gather,4,65536,-1,row,bf16,caf\xe9\nall-g\xe9ther,4,65536,4e-6,row,bf16,x\n")
+        self.refused(lambda: podsim.calibrate(observations, observations_only=True), podsim.InputError, "latin1.csv")
+        schedule = self.folder / "latin1.textproto"
+        schedule.write_bytes(b'format_version: 1 name: "caf\xe9" nonsense\n')
+        self.refused(lambda: podsim.Schedule(schedule), podsim.InputError, "latin1.textproto")
+        good = self.folder / "good.csv"
+        good.write_bytes(b"op,devices,bytes,seconds,axis,dtype,source\nall-gather,4,65536,4.18e-6,row,bf16,caf\xe9\n")
+        podsim.calibrate(good, observations_only=True)  # what is allowed in a source is shown
+
     def test_files_that_cannot_be_written(self):
         for path in (self.folder, self.folder / "no" / "folder" / "x.json", "\0", self.folder / ("x" * 300)):
             with self.subTest(ascii(str(path))[-40:]):
