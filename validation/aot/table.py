@@ -148,3 +148,5 @@ LLAMA = {"base_emb_dim": 1024, "base_num_query_heads": 8, "base_num_kv_heads": 8
 MAXTEXT = {"xla_tpu_spmd_rng_bit_generator_unsafe": "true"}
 row("maxtext_fsdp_v5e", "MaxText's step of a Llama, scan, full rematerialisation, FSDP over 16", "maxtext_step:step", "v5e:4x4", "fsdp=16", options=MAXTEXT, target="v5e-16",
     **LLAMA, remat_policy="full")
+row("maxtext_experts_v5e", "MaxText's step of a Mixtral of 8 experts, grouped products, FSDP over 16", "maxtext_step:step", "v5e:4x4", "fsdp=16", options=MAXTEXT, target="v5e-16",
+    **(LLAMA | {"decoder_block": "mixtral", "num_experts": 8, "num_experts_per_tok": 2, "base_moe_mlp_dim": 2048}), remat_policy="full")
