@@ -150,3 +150,5 @@ row("maxtext_fsdp_v5e", "MaxText's step of a Llama, scan, full rematerialisation
     **LLAMA, remat_policy="full")
 row("maxtext_experts_v5e", "MaxText's step of a Mixtral of 8 experts, grouped products, FSDP over 16", "maxtext_step:step", "v5e:4x4", "fsdp=16", options=MAXTEXT, target="v5e-16",
     **(LLAMA | {"decoder_block": "mixtral", "num_experts": 8, "num_experts_per_tok": 2, "base_moe_mlp_dim": 2048}), remat_policy="full")
+row("maxtext_fsdp_tp_v6e", "MaxText's step of a Llama, unrolled, FSDP 4 x TP 4", "maxtext_step:step", "v6e:4x4", "fsdp=4,tensor=4", options=MAXTEXT, target="v6e-16",
+    **LLAMA, remat_policy="minimal", scan_layers=False)
