@@ -1,6 +1,6 @@
 """MaxText's training step, lowered as its train_compile does (maxtext/trainers/pre_train/train_compile.py of maxtext 0.2.0)."""
 
-import os
+import pathlib
 
 
 class Step:
@@ -22,13 +22,13 @@ def step(mesh, target, **settings):
     from jax.sharding import Mesh
     from maxtext.configs import pyconfig
     from maxtext.trainers.pre_train import train, train_compile
-    from maxtext.utils import globals as places, maxtext_utils, sharding
+    from maxtext.utils import maxtext_utils, sharding
     jax.config.update("jax_default_prng_impl", "unsafe_rbg")
     slices = len({getattr(device, "slice_index", 0) for device in mesh.devices.flat})
     axes = dict(mesh.shape)
     within = {axis: size // slices if axis == "data" else size for axis, size in axes.items()}
     config = pyconfig.initialize(
-        ["", os.path.join(places.MAXTEXT_CONFIGS_DIR, "base.yml")], run_name="step", compile_topology=target, compile_topology_num_slices=slices,
+        ["", str(pathlib.Path(pyconfig.__file__).parent / "base.yml")], run_name="step", compile_topology=target, compile_topology_num_slices=slices,
         enable_checkpointing=False, log_config=False, dcn_data_parallelism=slices, **{f"ici_{axis}_parallelism": size for axis, size in ({"fsdp": 1} | within).items()},
         **settings)
     whole = Mesh(mesh.devices.reshape([axes.get(axis, 1) for axis in config.mesh_axes]), config.mesh_axes)
