@@ -12,8 +12,9 @@ Installs the missing Debian packages (as root; otherwise names them and stops wi
   * builds optimised, and runs so what is no unit test (golden command lines, Python, the installed package ...) and the unit tests of those programs that
     try fewer cases where there are sanitizers: each case that is claimed runs at least once,
   * checks the layers of the code base (who may include whom), and that files compile one by one: those of the last commit and one in 28 of the others.
+Installs JAX from PyPI into build/jax as well, 490 MB, for a test that compiles modules of TPUs and GPUs anew; without network that test is skipped.
 Ends with a summary; exit status 0 if all of it holds, 1 if not. A second run builds only what has changed.
-  --quick             everything optimised, all unit tests as well; without sanitizers, and without compiling files one by one
+  --quick             everything optimised, all unit tests as well; without sanitizers, JAX, and without compiling files one by one
   --fuzz-seconds N    also fuzzes every reader of input, N seconds each; a third build of everything, by clang
 TEXT
 }
@@ -56,7 +57,36 @@ summary=()
 failed_outputs=()
 failures=0
 log="$(mktemp)"
-trap 'rm -f "$log"' EXIT
+jax_log="$(mktemp)"
+jax_process=""
+trap 'rm -f "$log" "$jax_log"; if [[ -n "$jax_process" ]]; then kill "$jax_process" 2> /dev/null || true; fi' EXIT
+
+# JAX is installed while the first build runs; an index that does not answer costs no more than this.
+if ! $quick && [[ -z "${PODSIM_JAX:-}" ]]; then
+  timeout 600 tests/jax_env.sh build/jax > "$jax_log" 2>&1 &
+  jax_process="$!"
+fi
+
+# Names the Python with JAX to the test that needs it. JAX that is not to be had fails nothing: the test is skipped, and the summary says so.
+use_jax() {
+  local status=0
+  if [[ -z "$jax_process" ]]; then return; fi
+  wait "$jax_process" || status=$?
+  jax_process=""
+  if ((status == 0)); then
+    export PODSIM_JAX="$PWD/build/jax/bin/python"
+    return
+  fi
+  echo
+  echo "== JAX: tests/jax_env.sh build/jax ended with status $status"
+  cat "$jax_log"
+  local reason
+  # What keeps pip from the index says more than its last words, that nothing matches.
+  reason="$(grep -oE "(Failed to establish|Connection (refused|reset|aborted)|[Rr]ead timed out|HTTP error|No space left)[^')]*" "$jax_log" | tail -n 1 || true)"
+  if [[ -z "$reason" ]]; then reason="$(grep -v '^$' "$jax_log" | tail -n 1 || true)"; fi
+  if ((status == 124)); then reason="not installed in 600 s"; fi
+  summary+=("$(printf '%-8s%-17s%10s %s' skipped aot_modules "" "no JAX: ${reason:-tests/jax_env.sh ended with status $status}")")
+}
 
 # The failed tests in a log of ctest: the name and the last lines of the output of each.
 failed_tests() {
@@ -110,6 +140,7 @@ fi
 
 # Tests of something that did not build would only hide the reason.
 if step "release build" build release "${optimised_target[@]}"; then
+  use_jax
   step "release tests" ctest --preset release -j "$jobs" "${optimised_tests[@]}" || true
 fi
 step "include check" python3 tools/scripts/check_includes.py || true

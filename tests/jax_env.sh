@@ -22,6 +22,10 @@ fi
 install_missing python3-venv
 # Debian's Python, for which the hashes are: another one may come first in PATH.
 /usr/bin/python3 -m venv "$1"
-"$1/bin/pip" --quiet --disable-pip-version-check install --no-deps --require-hashes --only-binary=:all: --requirement "$requirements"
+# Only what is imported gets compiled to bytecode, then.
+if ! "$1/bin/pip" --quiet --disable-pip-version-check install --no-compile --no-deps --require-hashes --only-binary=:all: --requirement "$requirements"; then
+  echo "tests/jax_env.sh: pip could not install the packages of jax_requirements.txt" >&2
+  exit 1
+fi
 cp "$requirements" "$installed"
 echo "JAX is installed in $1"

@@ -32,6 +32,7 @@ test_packages=(
   parallel                             # launches sweeps in shards
   slurmctld slurmd slurm-client munge  # so does Slurm, of which the test starts a cluster of its own: 3.3 MB
   "${package_packages[@]}"             # the package is tested
+  python3-venv                         # JAX, which compiles modules anew: tests/jax_env.sh
   # Clusters, notebooks and tables of the Python module: 96 packages with what they need, 25 MB to download, 119 MB installed.
   python3-distributed python3-nbclient python3-nbconvert python3-ipykernel python3-pandas
 )

@@ -141,3 +141,14 @@ row("layers_h100x256", "gradients of MLP layers in a scan, FSDP 32 x TP 8", "dec
 row("layers_pipelined_h100x256", "the same with cuBLAS and gathers a layer ahead", "decoder:layers_only", "h100:32x8", "fsdp=32,tp=8", tokens=131072,
     options={"xla_gpu_enable_triton_gemm": False, "xla_gpu_enable_latency_hiding_scheduler": True, "xla_gpu_enable_pipelined_all_gather": True})
 row("product_cublas_h100", "a product by cuBLAS", "products:product", "h100:1x8", "x=8", left=X, right=(None, "x"), out=X, options={"xla_gpu_enable_triton_gemm": False})
+
+# MaxText's training step; arguments are keys of its base.yml.
+LLAMA = {"base_emb_dim": 1024, "base_num_query_heads": 8, "base_num_kv_heads": 8, "head_dim": 128, "base_mlp_dim": 2048, "base_num_decoder_layers": 2, "vocab_size": 8192,
+         "decoder_block": "llama2", "per_device_batch_size": 1, "max_target_length": 1024, "mlp_activations": ["silu", "linear"]}
+MAXTEXT = {"xla_tpu_spmd_rng_bit_generator_unsafe": "true"}
+row("maxtext_fsdp_v5e", "MaxText's step of a Llama, scan, full rematerialisation, FSDP over 16", "maxtext_step:step", "v5e:4x4", "fsdp=16", options=MAXTEXT, target="v5e-16",
+    **LLAMA, remat_policy="full")
+row("maxtext_experts_v5e", "MaxText's step of a Mixtral of 8 experts, grouped products, FSDP over 16", "maxtext_step:step", "v5e:4x4", "fsdp=16", options=MAXTEXT, target="v5e-16",
+    **(LLAMA | {"decoder_block": "mixtral", "num_experts": 8, "num_experts_per_tok": 2, "base_moe_mlp_dim": 2048}), remat_policy="full")
+row("maxtext_fsdp_tp_v6e", "MaxText's step of a Llama, unrolled, FSDP 4 x TP 4", "maxtext_step:step", "v6e:4x4", "fsdp=4,tensor=4", options=MAXTEXT, target="v6e-16",
+    **LLAMA, remat_policy="minimal", scan_layers=False)

@@ -151,6 +151,12 @@ TEST(ReadHloProto, ErrorsNameTheInstruction) {
                 m.mutable_schedule()->mutable_sequences(0)->mutable_value()->clear_instruction_ids(), static_cast<void>(entry);
               }),
               HasSubstr("expected a schedule of its"));
+  EXPECT_EQ(changed([](Module&, Computation& entry) {
+              xla::HloInstruction& call = *entry.mutable_instructions(0);
+              call.set_opcode("custom-call"), call.set_constrain_layout(true);
+              call.add_operand_shapes_with_layout()->set_element_type(98);
+            }),
+            "m.pb: instruction \"" + name + "\": expected the number of an element type, found 98");
   // What the text's reader finds is told by the instruction, too.
   EXPECT_EQ(changed([](Module&, Computation& entry) {
               entry.mutable_instructions(0)->set_opcode("dot"),
