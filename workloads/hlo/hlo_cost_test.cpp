@@ -136,6 +136,20 @@ TEST(HloCost, FactorisationsAndSortsAreEstimated) {
   EXPECT_EQ(cost_of("ENTRY e { a = f32[64,1024] parameter(0)\n ROOT r = f32[64,1024] sort(a), dimensions={1} }").vector, 64 * 1024 * 10) << "each row by itself";
 }
 
+TEST(HloCost, CallsOfGpuLibrariesOfLinearAlgebraAreEstimated) {
+  const auto call = [](std::string_view parameters, std::string_view result, std::string_view operands, std::string_view target) {
+    return cost_of("ENTRY e { " + std::string{parameters} + "\n ROOT r = " + std::string{result} + " custom-call(" + std::string{operands} + "), custom_call_target=\"" + std::string{target} + "\" }");
+  };
+  const HloTaskCost solve = call("a = f32[3,256,256] parameter(0)\n b = f32[3,256,8] parameter(1)", "(f32[3,256,8], s8[0])", "a, b", "__cublas$triangularSolve");
+  EXPECT_EQ(solve.vector, 3 * 256 * 256 * 8);
+  EXPECT_EQ(solve.evidence, HloEvidence::estimated);
+  EXPECT_EQ(call("a = f32[96,96] parameter(0)", "(f32[96,96], f32[96], f32[95], f32[95], s32[])", "a", "cusolver_sytrd_ffi").vector, 4 * 96 * 96 * 96 / 3);
+  const HloTaskCost top = call("a = f32[64,1024] parameter(0)", "(f32[64,8], s32[64,8])", "a", "__gpu$TopK");
+  EXPECT_EQ(top.vector, 64 * 1024);
+  EXPECT_EQ(top.evidence, HloEvidence::estimated);
+  EXPECT_EQ(call("a = s32[256] parameter(0)", "s32[256]", "a", "cu_lu_pivots_to_permutation").vector, 256);
+}
+
 TEST(HloCost, FusionsAreAsUnknownAsWhatIsInThem) {
   const HloTaskCost cost = cost_of(
       "%f { x = f32[8] parameter(0)\n y = f32[8] odd(x)\n ROOT z = f32[8] sort(y), dimensions={0} }\n"

@@ -180,7 +180,7 @@ struct Factorisation {
   double (*flops)(double m, double n);
 };
 constexpr double cube(double n) { return n * n * n; }
-constexpr std::array<Factorisation, 14> factorisations{{
+constexpr std::array<Factorisation, 16> factorisations{{
     {"InvertDiagBlocks", [](double, double n) { return cube(n) / 3; }},
     {"holesky", [](double, double n) { return cube(n) / 3; }},
     {"potrf", [](double, double n) { return cube(n) / 3; }},
@@ -188,6 +188,8 @@ constexpr std::array<Factorisation, 14> factorisations{{
     {"getrf", [](double m, double n) { return m * n * n - cube(n) / 3; }},
     {"QrDecomposition", [](double m, double n) { return 2 * m * n * n - 2 * cube(n) / 3; }},
     {"geqrf", [](double m, double n) { return 2 * m * n * n - 2 * cube(n) / 3; }},
+    {"geqp3", [](double m, double n) { return 2 * m * n * n - 2 * cube(n) / 3; }},
+    {"sytrd", [](double, double n) { return 4 * cube(n) / 3; }},
     {"HouseholderReflectors", [](double m, double n) { return 2 * m * n * n - 2 * cube(n) / 3; }},
     {"orgqr", [](double m, double n) { return 2 * m * n * n - 2 * cube(n) / 3; }},
     {"ungqr", [](double m, double n) { return 2 * m * n * n - 2 * cube(n) / 3; }},
@@ -209,6 +211,16 @@ Counted factorisation(const OneCall& call) {
   return made;
 }
 
+/// cuBLAS' trsm: the triangle, then the right-hand sides.
+Counted triangular_solve(const OneCall& call) {
+  const HloShape* const triangle = operand_of(call.computation, call.instruction, 0);
+  const HloShape* const sides = operand_of(call.computation, call.instruction, 1);
+  if (call.target != "__cublas$triangularSolve" || triangle == nullptr || sides == nullptr || triangle->rank() < 2 || !sides->is_array()) return std::nullopt;
+  HloCustomCall made = counted(call, 0, HloEvidence::estimated, "its rows depend on each other: at least this");
+  made.vector = saturating_product({elements_of(*sides), triangle->dims.back()});
+  return made;
+}
+
 Counted device_sort(const OneCall& call) {
   const bool is_sort = call.target.starts_with("__cub$DeviceRadixSort") || call.target.starts_with("xla.gpu.ext.cub_sort");
   const HloShape* const keys = operand_of(call.computation, call.instruction, 0);
@@ -223,7 +235,7 @@ Counted device_sort(const OneCall& call) {
 }
 
 Counted over_elements(const OneCall& call) {
-  constexpr std::array<std::string_view, 4> targets{"GatherScatterIndicesBitpacked", "TopK", "ApproxTopK", "PartialReduce"};
+  constexpr std::array<std::string_view, 6> targets{"GatherScatterIndicesBitpacked", "TopK", "__gpu$TopK", "ApproxTopK", "PartialReduce", "cu_lu_pivots_to_permutation"};
   const bool is_metadata = call.is_kernel() && call.says("ragged-dot-metadata");  // where the groups of a ragged product begin
   const HloShape* const first = operand_of(call.computation, call.instruction, 0);
   if ((!is_metadata && std::ranges::find(targets, call.target) == targets.end()) || first == nullptr || !first->is_array()) return std::nullopt;
@@ -246,7 +258,7 @@ HloCustomCall custom_call_of(const HloComputation& computation, const HloInstruc
   if (std::ranges::find(free_targets, target) != free_targets.end()) return {Kind::free};
   if (target == "MoveToHost") return {Kind::to_host};
   if (target == "MoveToDevice") return {Kind::to_device};
-  for (const auto rule : {&stated, &library_product, &attention, &grouped_product, &factorisation, &device_sort, &over_elements})
+  for (const auto rule : {&stated, &library_product, &attention, &grouped_product, &factorisation, &triangular_solve, &device_sort, &over_elements})
     if (Counted made = rule(call)) return *std::move(made);
   HloCustomCall unknown;
   unknown.why = "an unknown custom-call";
