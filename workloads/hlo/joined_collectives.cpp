@@ -254,6 +254,26 @@ class ComputationJoiner {
   std::set<int> dead_;
 };
 
+/// Chains that go through loops keep their form: of each the collective that starts it stays, and the others that print it again become free.
+void free_repeats(HloModule& module) {
+  std::set<std::int64_t> started;  // channels
+  for (const HloComputation& computation : module.computations)
+    if (const HloInstruction* const collective = custom_call_in(computation, start_target) != nullptr ? collective_of(computation) : nullptr)
+      if (collective->attributes->channel_id) started.insert(*collective->attributes->channel_id);
+  for (HloComputation& computation : module.computations) {
+    if (custom_call_in(computation, start_target) != nullptr) continue;
+    for (HloInstruction& instruction : computation.instructions) {
+      if (!is_collective(instruction.opcode) || instruction.phase != HloPhase::whole || !instruction.attributes->channel_id) continue;
+      if (!started.contains(*instruction.attributes->channel_id)) continue;
+      instruction.opcode = HloOpcode::custom_call;
+      instruction.calls.clear();
+      HloAttributes attributes;
+      attributes.custom_call_target = done_target;
+      instruction.attributes = std::move(attributes);
+    }
+  }
+}
+
 }  // namespace
 
 void join_async_collectives(HloModule& module) {
@@ -264,6 +284,7 @@ void join_async_collectives(HloModule& module) {
     for (const HloInstruction& instruction : computation.instructions)
       for (const HloCall& call : instruction.calls) ++callers[static_cast<std::size_t>(call.computation)];
   for (int c = 0; c < static_cast<int>(module.computations.size()); ++c) ComputationJoiner{module, c, callers}.join();
+  free_repeats(module);
 }
 
 }  // namespace podsim

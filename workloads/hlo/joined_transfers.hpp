@@ -15,7 +15,8 @@ namespace podsim {
 ///            %f = (f32[8]) fusion(%y), calls={convolution ..}
 ///            %d = bf16[16] all-gather-done(%s)
 ///
-/// Names and places stay those of the text. A chain in another form is left as it is. HloModule::joined counts the instructions that are gone. O(module).
+/// Names and places stay those of the text. A chain in another form, through a loop for one, keeps its fusions, of which only the first moves data: it waits
+/// there for the collective, and those that print it again have a free call instead. HloModule::joined counts the instructions that are gone. O(module).
 void join_async_collectives(HloModule& module);
 
 /// A send and a recv of one computation that belong together are one transfer, from the send to the recv-done: a collective-permute where the pairs are

@@ -181,6 +181,51 @@ ENTRY %main (p: bf16[256,512], x: bf16[{0},512], w: bf16[512,512]) -> (bf16[1024
   }
 }
 
+TEST(HloForms, AGatherInPiecesThatGoThroughALoopIsOneGather) {
+  const std::string text = R"(HloModule m, is_scheduled=true, num_partitions=4
+%begin (q: bf16[256,512]) -> (bf16[256,512], bf16[1024,512], s32[2]) {
+  %q = bf16[256,512]{1,0:T(8,128)(2,1)S(1)} parameter(0)
+  %all-gather.1 = bf16[1024,512]{1,0:T(8,128)(2,1)} all-gather(%q), channel_id=2, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true
+  ROOT %custom-call.1 = (bf16[256,512], bf16[1024,512], s32[2]) custom-call(%all-gather.1), custom_call_target="AsyncCollectiveStart"
+}
+%meanwhile (a: bf16[256,512], b: bf16[1024,512], c: s32[2]) -> (bf16[256,512], bf16[1024,512], s32[2]) {
+  %a = bf16[256,512]{1,0:T(8,128)(2,1)S(1)} parameter(0)
+  %b = bf16[1024,512] parameter(1)
+  %c = s32[2]{0:S(4)} parameter(2)
+  %all-gather.2 = bf16[1024,512] all-gather(%a), channel_id=2, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true
+  ROOT %tuple = (bf16[256,512], bf16[1024,512], s32[2]) tuple(%a, %all-gather.2, %c)
+}
+%end (a: bf16[256,512], b: bf16[1024,512], c: s32[2]) -> bf16[1024,512] {
+  %a = bf16[256,512]{1,0:T(8,128)(2,1)S(1)} parameter(0)
+  %b = bf16[1024,512] parameter(1)
+  %c = s32[2]{0:S(4)} parameter(2)
+  %all-gather.3 = bf16[1024,512] all-gather(%a), channel_id=2, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true
+  ROOT %custom-call.2 = bf16[1024,512] custom-call(%a, %b, %all-gather.3, %c), custom_call_target="AsyncCollectiveDone"
+}
+%condition (s: (bf16[256,512], bf16[1024,512], s32[2])) -> pred[] {
+  %s = (bf16[256,512], bf16[1024,512], s32[2]) parameter(0)
+  ROOT %less = pred[] constant(true)
+}
+%body (s: (bf16[256,512], bf16[1024,512], s32[2])) -> (bf16[256,512], bf16[1024,512], s32[2]) {
+  %s = (bf16[256,512], bf16[1024,512], s32[2]) parameter(0)
+  %s0 = bf16[256,512] get-tuple-element(%s), index=0
+  %s1 = bf16[1024,512] get-tuple-element(%s), index=1
+  %s2 = s32[2] get-tuple-element(%s), index=2
+  ROOT %piece = (bf16[256,512], bf16[1024,512], s32[2]) fusion(%s0, %s1, %s2), kind=kOutput, calls=%meanwhile
+}
+ENTRY %main (p: bf16[256,512]) -> bf16[1024,512] {
+  %p = bf16[256,512]{1,0:T(8,128)(2,1)S(1)} parameter(0)
+  %async-collective-start = (bf16[256,512], bf16[1024,512], s32[2]) fusion(%p), kind=kCustom, calls=%begin
+  %loop = (bf16[256,512], bf16[1024,512], s32[2]) while(%async-collective-start), condition=%condition, body=%body, backend_config={"known_trip_count":{"n":"8"}}
+  %g0 = bf16[256,512] get-tuple-element(%loop), index=0
+  %g1 = bf16[1024,512] get-tuple-element(%loop), index=1
+  %g2 = s32[2] get-tuple-element(%loop), index=2
+  ROOT %async-collective-done = bf16[1024,512] fusion(%g0, %g1, %g2), kind=kCustom, calls=%end
+}
+)";
+  EXPECT_EQ(run_of(ring_of(4), spec_of(text)).metrics.link_bytes, 4 * 3 * 256 * 512 * 2) << "neither the loop's eight pieces nor the end move it again";
+}
+
 TEST(HloForms, ACallToAnotherCoreRunsBesideTheProduct) {
   const std::string text = R"(HloModule m, is_scheduled=true, num_partitions=4
 %called_computation (q: bf16[256,512], t: token[]) -> bf16[1024,512] {
