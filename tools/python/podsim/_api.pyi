@@ -64,8 +64,8 @@ def check(
     ..., steps: Optional[_Values] = ..., hlo: Optional[_Path] = ..., hlo_schedule: Optional[_Values] = ..., rewrite: Optional[_Values] = ..., trip_count:
     Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ...,
     hlo_cost: Optional[_Values] = ..., clock: Optional[_Values] = ..., orders: Optional[_Values] = ..., seed: Optional[_Values] = ..., threads:
-    Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., equals: Optional[_Values] = ..., structure_only: Optional[bool] = ...,
-    edges: Optional[bool] = ..., output: Optional[_Path] = ...
+    Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., equals: Optional[_Values] = ..., force: Optional[bool] = ...,
+    structure_only: Optional[bool] = ..., edges: Optional[bool] = ..., output: Optional[_Path] = ...
 ) -> Check: ...
 def compare(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Union[Machine, _Path], Sequence[Union[Machine, _Path]]]] = ..., slice:
@@ -207,9 +207,10 @@ def show_sharding(
 def show_training(
     training: Any = ..., *, maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline:
     Optional[_Values] = ..., virtual_stages: Optional[_Values] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan:
-    Optional[bool] = ..., optimizer: Optional[_Values] = ..., steps: Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., chips: Optional[_Values] = ...,
-    batch: Optional[_Values] = ..., pad: Optional[bool] = ..., live_forwards: Optional[_Values] = ..., attention_flops: Optional[Literal['whole', 'causal']] =
-    ..., output: Optional[_Path] = ...
+    Optional[bool] = ..., optimizer: Optional[_Values] = ..., steps: Optional[_Values] = ..., seq: Optional[_Values] = ..., heads: Optional[_Values] = ...,
+    kv_heads: Optional[_Values] = ..., head_dim: Optional[_Values] = ..., ff: Optional[_Values] = ..., layers: Optional[_Values] = ..., mesh: Optional[_Mesh] =
+    ..., chips: Optional[_Values] = ..., batch: Optional[_Values] = ..., pad: Optional[bool] = ..., live_forwards: Optional[_Values] = ..., attention_flops:
+    Optional[Literal['whole', 'causal']] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_pipeline(
     *, schedule: Optional[_Values] = ..., stages: Optional[_Values] = ..., ranks: Optional[_Values] = ..., microbatches: Optional[_Values] = ...,
