@@ -27,7 +27,7 @@ RUNS = {
     "directions of two links": ["--machine", "tpu_v4", "--slice", "4x4x4", "--mesh", "row=16,col=4", "--collective", "all-gather", "--axis", "row,col", "--bytes", "16MiB"],
     "flows that share": ["--machine", "dgx_h100", "--slice", "2x8", "--mesh", "row=2,col=8", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "64MiB"],
     "a collective": ["--machine", "tpu_v4", "--slice", "4x4", "--collective", "all-to-all", "--axis", "row,col", "--bytes", "1MiB"],
-    "a pipeline": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "stage=4,fsdp=4", *TRAINING, "--pipeline", "1f1b", "--microbatches", "8"],
+    "a pipeline": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "stage=4,fsdp=4", *TRAINING, "--pipeline", "1f1b", "--microbatches", "8", "--set", "chip.memory_sharing=separate"],
     "two steps": ["--machine", "tpu_v4", "--slice", "4x4", "--mesh", "fsdp=16", *TRAINING, "--steps", "2"],
 }
 

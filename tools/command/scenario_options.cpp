@@ -192,7 +192,7 @@ OptionGroup engine_options() {
                   {"fold", word("auto|off", "auto"),
        "auto: devices that behave alike are simulated once, to the same\npicosecond; off: every device"},
                   {"calls", word("auto|inline", "auto"),
-       "of a schedule with functions. auto: a call is played as one task\nwhere that is exact; inline: always task by task, as with --explain"},
+       "of a schedule with functions. auto: a call is played as one task\nwhere that is exact, and in large models where only memory or cores of\nits devices are shared meanwhile; inline: always task by task, as with\n--explain"},
                   {"force", flag(), "simulate however many task instances there are"}}, threads_option()});
 }
 

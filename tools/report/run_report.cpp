@@ -239,9 +239,10 @@ namespace {
 
 /// How the calls of a schedule were simulated; empty: it has none, or they were asked to be inlined.
 std::string calls_text(const CallSummary& calls) {
-  if (calls.inlined == 0) return calls.played == 0 ? std::string{} : fmt::format("{}, each played as one task", calls.played);
+  const std::string beside = calls.beside == 0 ? "" : fmt::format("; {} beside transfers that draw on their memory or cores, which is not counted: {}", calls.beside, calls.why_beside);
+  if (calls.inlined == 0) return calls.played == 0 ? std::string{} : fmt::format("{}, each played as one task{}", calls.played, beside);
   if (calls.played == 0) return "inlined: " + calls.why_inlined;
-  return fmt::format("{} played as one task each, {} inlined, the first as {}", calls.played, calls.inlined, calls.why_inlined);
+  return fmt::format("{} played as one task each, {} inlined, the first as {}{}", calls.played, calls.inlined, calls.why_inlined, beside);
 }
 
 std::string orders_text(const HloOrderTimes& orders) {
@@ -339,7 +340,7 @@ Json row_json(const Row& row) {
     if (hlo.memory) json.set("module_memory_bytes", module_memory_json(*hlo.memory));
   }
   if (row.calls.played + row.calls.inlined > 0)
-    json.set("calls", Json{{"played", row.calls.played}, {"inlined", row.calls.inlined}, {"why_inlined", or_null(row.calls.why_inlined)}});
+    json.set("calls", Json{{"played", row.calls.played}, {"inlined", row.calls.inlined}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside", row.calls.beside}, {"why_beside", or_null(row.calls.why_beside)}});
   json.set("trust", trust_json(r.trust));
   return json;
 }

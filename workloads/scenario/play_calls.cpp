@@ -262,14 +262,14 @@ class Inexactness {
   Inexactness(const Model& model, const Timeline& timeline) : model_{model}, timeline_{timeline} {
     for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
       times_.emplace_back(model, timeline, p);
-      found_.chosen.emplace_back(model.costs[p].size(), false);
+      for (InexactCalls* found : {&found_.by_links, &found_.by_memory}) found->chosen.emplace_back(model.costs[p].size(), false);
     }
   }
 
-  InexactCalls run(const CallConflicts& conflicts) {
+  InexactPlay run(const CallConflicts& conflicts) {
     for (std::uint32_t p = 0; p < times_.size(); ++p)
       for (const CallTimes::Played& played : times_[p].all())
-        if (!played.together) choose(p, played.task, [&] { return fmt::format("devices begin {} at different times", name_of_task(model_, p, played.task)); });
+        if (!played.together) choose(found_.by_links, p, played.task, [&] { return fmt::format("devices begin {} at different times", name_of_task(model_, p, played.task)); });
     look_at_links(conflicts);
     const Chip& chip = model_.machine->chip;
     if (chip.memory_shared && !is_unlimited(chip.hbm_bandwidth) && chip.transfer_memory_passes > 0) look_at_memory();
@@ -278,10 +278,10 @@ class Inexactness {
 
  private:
   template <class Why>
-  void choose(std::uint32_t program, std::size_t task, Why why) {
-    if (found_.chosen[program][task]) return;
-    found_.chosen[program][task] = true;
-    if (found_.count++ == 0) found_.why = why();
+  static void choose(InexactCalls& found, std::uint32_t program, std::size_t task, Why why) {
+    if (found.chosen[program][task]) return;
+    found.chosen[program][task] = true;
+    if (found.count++ == 0) found.why = why();
   }
 
   /// Calls visit(local node, interval) for each activity of a task.
@@ -301,7 +301,7 @@ class Inexactness {
         for (const CallConflicts::Caller& caller : conflicts.callers[user.callers])
           times_[caller.program].each_during(when, [&](std::size_t call) {
             if (std::get<Call>(model_.task(caller.program, call).op).function != caller.function) return;
-            choose(caller.program, call, [&] {
+            choose(found_.by_links, caller.program, call, [&] {
               return fmt::format("{} uses links of {} at the same time", name_of_task(model_, user.program, user.task), name_of_task(model_, caller.program, call));
             });
           });
@@ -326,7 +326,7 @@ class Inexactness {
   /// Of a program's devices, by a task of `user`.
   void use_memory(std::uint32_t program, std::uint32_t user, std::size_t task, const Interval& when) {
     times_[program].each_during(when, [&](std::size_t call) {
-      choose(program, call, [&] {
+      choose(found_.by_memory, program, call, [&] {
         return fmt::format("{} uses the memory of {} at the same time", name_of_task(model_, user, task), name_of_task(model_, program, call));
       });
     });
@@ -335,15 +335,19 @@ class Inexactness {
   const Model& model_;
   const Timeline& timeline_;
   std::vector<CallTimes> times_;
-  InexactCalls found_;
+  InexactPlay found_;
 };
 
 }  // namespace
 
+bool shares_cores(const Machine& machine) {
+  const auto& shares = machine.software.core_share;
+  return std::any_of(shares.begin(), shares.end(), [](double share) { return share > 0; });
+}
+
 Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered, const RunOptions& options) {
   if (!system.placement.speed.empty()) return PlayableCalls{nullptr, "cores differ in speed"};
-  const auto& shares = system.machine.software.core_share;
-  if (std::any_of(shares.begin(), shares.end(), [](double share) { return share > 0; })) return PlayableCalls{nullptr, "transfers take time of the core (software.core_share)"};
+  if (shares_cores(system.machine) && tasks_written_out(lowered) <= most_written_out_for_sharing) return PlayableCalls{nullptr, cores_shared};
   auto calls = std::make_shared<PlayedCalls>(lowered.programs.size(), std::vector<PlayedCall>(lowered.functions.size()));
   for (std::size_t p = 0; p < lowered.programs.size(); ++p) {
     std::vector<bool> done(lowered.functions.size(), false);
@@ -368,6 +372,6 @@ Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered
 
 Expected<CallConflicts> call_conflicts(const System& system, const Schedule& lowered) { return ConflictFinder{system, lowered}.run(); }
 
-InexactCalls inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts) { return Inexactness{model, timeline}.run(conflicts); }
+InexactPlay inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts) { return Inexactness{model, timeline}.run(conflicts); }
 
 }  // namespace podsim

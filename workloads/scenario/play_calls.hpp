@@ -16,6 +16,12 @@ namespace podsim {
 /// or the memory of its devices meanwhile. play_calls() asks beforehand that every function folds to one class of devices, that cores are of equal speed and
 /// that transfers take none of their time; inexact_calls() looks at the rest after the run.
 
+/// Calls beside which only the memory or the cores of their devices are shared are written out where that is at most so many tasks: a tenth of a second, 40 MB. A
+/// larger model would take minutes; its calls are played, and the run says that what is beside them is not counted.
+inline constexpr double most_written_out_for_sharing = 2e4;
+inline constexpr const char* cores_shared = "transfers take time of the core (software.core_share)";
+bool shares_cores(const Machine& machine);
+
 /// The functions of a lowered schedule on a system, ready to be played; or the reason why calls must be inlined.
 struct PlayableCalls {
   std::shared_ptr<const PlayedCalls> calls;  // null: they cannot be played
@@ -42,12 +48,17 @@ struct CallConflicts {
 /// Found from routes alone; the calls of a program are its own order's to keep apart. Cost a route per device and distinct transfer. Errors: those of routes.
 Expected<CallConflicts> call_conflicts(const System& system, const Schedule& lowered);
 
-/// The calls of a run that were played and would have taken another time task by task.
+/// Calls of a run that were played and would have taken another time task by task.
 struct InexactCalls {
   ChosenCalls chosen;
   std::int64_t count = 0;
   std::string why;  // of the first one
 };
-InexactCalls inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts);
+/// By cause: other times of their devices or links in use, of which nothing is known but that the time is another one; and memory that a transfer or DMA draws
+/// beside them, which slows what is limited by memory in a call (at most as the bytes beside it take).
+struct InexactPlay {
+  InexactCalls by_links, by_memory;
+};
+InexactPlay inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts);
 
 }  // namespace podsim

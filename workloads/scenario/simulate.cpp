@@ -241,6 +241,17 @@ Status inline_all_calls(Run& run, std::string why, const RunOptions& options) {
   return success();
 }
 
+/// Those whose play was not exact; those that share memory only where they become few tasks. Merged into `inexact.by_links`.
+const InexactCalls& calls_to_write_out(const Schedule& schedule, InexactPlay& inexact) {
+  InexactCalls all = inexact.by_links;
+  for (std::size_t p = 0; p < all.chosen.size(); ++p)
+    for (std::size_t t = 0; t < all.chosen[p].size(); ++t)
+      if (inexact.by_memory.chosen[p][t] && !all.chosen[p][t]) all.chosen[p][t] = true, ++all.count;
+  if (all.why.empty()) all.why = inexact.by_memory.why;
+  if (all.count > inexact.by_links.count && tasks_written_out(schedule, all.chosen) <= most_written_out_for_sharing) inexact.by_links = std::move(all);
+  return inexact.by_links;
+}
+
 /// Those whose play was not exact.
 Status inline_some_calls(Run& run, const InexactCalls& inexact, const RunOptions& options) {
   if (auto ok = check_written_out(*run.lowered, tasks_written_out(*run.lowered, inexact.chosen), options); !ok) return in_context("calls cannot be played: " + inexact.why, ok.error());
@@ -363,12 +374,16 @@ Status play(Run& run, const RunOptions& options) {
   if (run.model.calls != nullptr) {
     const auto conflicts = call_conflicts(*run.system, *run.lowered);
     if (!conflicts) return conflicts.error();
-    if (const InexactCalls inexact = inexact_calls(run.model, run.timeline, *conflicts); inexact.count > 0) {
+    InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
+    if (const InexactCalls& written = calls_to_write_out(*run.lowered, inexact); written.count > 0) {
       // Without those calls other ones may begin at other times, so it looks again.
-      if (auto ok = inline_some_calls(run, inexact, options); !ok) return ok;
+      if (auto ok = inline_some_calls(run, written, options); !ok) return ok;
       if (auto ok = add_model(run, options, run.model.calls); !ok) return ok.error();
       return play(run, options);
     }
+    const bool share_cores = shares_cores(run.system->machine);
+    run.row.calls.beside = share_cores ? calls_in(*run.lowered) : inexact.by_memory.count;
+    run.row.calls.why_beside = share_cores ? cores_shared : std::move(inexact.by_memory.why);
     run.row.calls.played = calls_in(*run.lowered);
   }
   conclude(run, *std::move(measured), wall, options);
