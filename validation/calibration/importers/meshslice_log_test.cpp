@@ -21,7 +21,7 @@ using enum ObservedOp;
 
 constexpr int rows = 4, columns = 8;  // of the device mesh: along x and along y
 
-std::string error_of(const std::string& text, const ImportOptions& options = {.devices = 4}) {
+std::string log_error_of(const std::string& text, const ImportOptions& options = {.devices = 4}) {
   const auto result = import_meshslice_log(text, "log", options);
   return result ? "no error" : to_text(result.error());
 }
@@ -192,23 +192,23 @@ TEST(MeshSliceLog, DevicesAreThoseOfTheLogElseOfTheOptions) {
   EXPECT_EQ(devices(row, {.devices = 16, .axes = {{"x", 2}}}), 2);
   EXPECT_EQ(devices(started + row, {.devices = 16}), 4);
   EXPECT_EQ(devices(started + row, {.axes = {{"x", 4}}}), 4);
-  EXPECT_EQ(error_of(started + row, {.axes = {{"x", 8}}}), "log:2:1: the log has 4 devices along the axis \"x\", `axis_sizes` 8");
-  EXPECT_EQ(error_of(row, {}), "log:1:1: the log does not tell how many devices the axis \"x\" has, and no option does (`axis_sizes` x=N)");
-  EXPECT_EQ(error_of("Running benchmark on (4; 8) devices.\n"), "log:1:23: expected rows and columns, found \"4; 8\"");
-  EXPECT_EQ(error_of("Running benchmark on (4, ) devices.\n").substr(0, 9), "log:1:26:");
+  EXPECT_EQ(log_error_of(started + row, {.axes = {{"x", 8}}}), "log:2:1: the log has 4 devices along the axis \"x\", `axis_sizes` 8");
+  EXPECT_EQ(log_error_of(row, {}), "log:1:1: the log does not tell how many devices the axis \"x\" has, and no option does (`axis_sizes` x=N)");
+  EXPECT_EQ(log_error_of("Running benchmark on (4; 8) devices.\n"), "log:1:23: expected rows and columns, found \"4; 8\"");
+  EXPECT_EQ(log_error_of("Running benchmark on (4, ) devices.\n").substr(0, 9), "log:1:26:");
 }
 
 TEST(MeshSliceLog, BadLinesAreToldWithTheirPlace) {
-  EXPECT_EQ(error_of("Size: 8KB,\t Time: 1ms\n"), "log:1:1: this size stands under no header (Allgather_y: dim=0)");
-  EXPECT_EQ(error_of("Allgather_y: dim=0\nSize: 8kb,\t Time: 1ms\n"), "log:2:7: a size must be a number of B, KB, MB or GB up to 4 TiB, got \"8kb\"");
-  EXPECT_EQ(error_of("Allgather_y: dim=0\nSize: 8KB,\t Time: 1\n"), "log:2:19: a time must end in ns, us, ms or s, got \"1\"");
-  EXPECT_EQ(error_of("Allgather_y: dim=0\nSize: 8KB\n"), "log:2:1: expected Size: <size>, Time: <time>, got \"Size: 8KB\"");
-  EXPECT_EQ(error_of("nothing\n"), "log:1:1: there is no line Size: <size>, Time: <time>");
+  EXPECT_EQ(log_error_of("Size: 8KB,\t Time: 1ms\n"), "log:1:1: this size stands under no header (Allgather_y: dim=0)");
+  EXPECT_EQ(log_error_of("Allgather_y: dim=0\nSize: 8kb,\t Time: 1ms\n"), "log:2:7: a size must be a number of B, KB, MB or GB up to 4 TiB, got \"8kb\"");
+  EXPECT_EQ(log_error_of("Allgather_y: dim=0\nSize: 8KB,\t Time: 1\n"), "log:2:19: a time must end in ns, us, ms or s, got \"1\"");
+  EXPECT_EQ(log_error_of("Allgather_y: dim=0\nSize: 8KB\n"), "log:2:1: expected Size: <size>, Time: <time>, got \"Size: 8KB\"");
+  EXPECT_EQ(log_error_of("nothing\n"), "log:1:1: there is no line Size: <size>, Time: <time>");
 }
 
 TEST(MeshSliceLog, AHeaderOfNoKnownFormIsAnError) {
   const std::string rows_before = "Allgather_y: dim=0\nSize: 8KB,\t Time: 1ms\n";
-  const auto error = [&](const std::string& header) { return error_of(rows_before + header + "\nSize: 8KB,\t Time: 1ms\n"); };
+  const auto error = [&](const std::string& header) { return log_error_of(rows_before + header + "\nSize: 8KB,\t Time: 1ms\n"); };
   for (const std::string header : {"Gather_y: dim=0", "Gather_y dim=0:", "Gather_y:", "Gather: "})
     EXPECT_EQ(error(header), "log:3:1: \"" + header.substr(0, header.find_first_of(": ")) +
                                  "\" is no header: expected Allgather_x: dim=0 or the like, of Allgather, ReduceScatter and SendRecv");
