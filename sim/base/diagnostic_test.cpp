@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "sim/base/invariant.hpp"
 #include "sim/base/expected.hpp"
+#include "sim/base/invariant.hpp"
 
 namespace podsim {
 namespace {
@@ -75,7 +75,7 @@ TEST(ExpectedValue, HoldsEitherAValueOrADiagnostic) {
   ASSERT_FALSE(error);
   EXPECT_EQ(error.error().message, "bad");
   EXPECT_TRUE(success());
-  EXPECT_THROW(static_cast<void>(*error), InternalError);
+  EXPECT_THAT([&] { static_cast<void>(*error); }, ::testing::ThrowsMessage<InternalError>(::testing::HasSubstr("has_value")));
 }
 
 }  // namespace

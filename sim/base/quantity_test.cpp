@@ -1,8 +1,9 @@
 #include "sim/base/quantity.hpp"
 
+#include <gmock/gmock.h>
+
 #include <type_traits>
 
-#include <gtest/gtest.h>
 #include "sim/base/invariant.hpp"
 
 namespace podsim {
@@ -106,8 +107,8 @@ TEST(FitsClock, LeavesRoomForASumOfAFew) {
 }
 
 TEST(CeilToClock, NegativeAndEndlessDurationsAreBugs) {
-  EXPECT_THROW(static_cast<void>(ceil_to_clock(Seconds{-1e-12})), InternalError);
-  EXPECT_THROW(static_cast<void>(ceil_to_clock(Bytes{1} / BytesPerSecond{0})), InternalError);
+  EXPECT_THAT([] { static_cast<void>(ceil_to_clock(Seconds{-1e-12})); }, ::testing::ThrowsMessage<InternalError>(::testing::HasSubstr("not negative")));
+  EXPECT_THAT([] { static_cast<void>(ceil_to_clock(Bytes{1} / BytesPerSecond{0})); }, ::testing::ThrowsMessage<InternalError>(::testing::HasSubstr("finite")));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(ShowTraining, TheKeysThatItPrintsGiveTheSameStep) {
   EXPECT_EQ(again.dump(1), of_maxtext.dump(1));
 }
 
-TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinNinePercent) {
+TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinSevenPercent) {
   const std::vector<std::pair<std::string, std::string>> plans{
       {"4x4", "llama3-8b --mesh fsdp=16 --batch-per-device 1 --remat full"},
       {"4x4", "llama3-8b --mesh fsdp=16 --batch-per-device 4 --microbatches 4 --remat full"},
@@ -65,8 +65,7 @@ TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinNinePercent) {
     double estimate = 0;
     for (const auto& rank : shown["memory"]) estimate = std::max(estimate, rank["memory_bytes"]["total"].get<double>());
     const auto run = json_of("run --machine tpu_v5p --slice " + slice + "x1 --training " + plan);
-    // The run knows when each buffer of a call is live; the formulas add up what a layer needs.
-    EXPECT_NEAR(estimate / run["memory_bytes"]["total"].get<double>(), 1, 0.09) << plan;
+    EXPECT_NEAR(estimate / run["memory_bytes"]["total"].get<double>(), 1, 0.07) << plan;
   }
   const std::string split = "show training llama3-8b --mesh stage=4 --batch 8 --microbatches 8 --pipeline zero-bubble";
   EXPECT_THAT(podsim(split).out, HasSubstr("left out: what zero-bubble keeps between the halves of its backward passes"));

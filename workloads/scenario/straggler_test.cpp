@@ -125,6 +125,7 @@ struct Anomaly {
   std::string_view what;
 };
 constexpr std::array anomalies{Anomaly{269, "tpu_v5e 3x5 as ring=15, 1d-ls: what goes round comes back over the line: 0.01 % faster"},
+                               Anomaly{339, "tpu_v5e 2x4 as ring=8, jax-ag-bidirectional, likewise: 0.2 %"},
                                Anomaly{7068, "tpu_v5e 4x4 as ring=16, jax-ag-plain, likewise: 0.3 %"},
                                Anomaly{11137, "tpu_v5e 4x4 as ring=16, jax-rs-plain, likewise: 1.1 %"},
                                Anomaly{11529, "ideal 3x5, reduce-scatter by channels, whose rings share rails round an odd number of nodes: 0.1 %"},
@@ -133,7 +134,7 @@ constexpr std::array anomalies{Anomaly{269, "tpu_v5e 3x5 as ring=15, 1d-ls: what
 TEST(Straggler, NeverMakesARunFaster) {
   int compared = 0, slower = 0;
   std::set<std::string> algorithms;
-  for (std::uint64_t seed = 0; compared < 200; ++seed) {
+  for (std::uint64_t seed = 0; compared < 240; ++seed) {
     const auto c = compare(seed, "des");
     if (!c) continue;
     const bool is_known = std::ranges::any_of(anomalies, [&](const Anomaly& anomaly) { return anomaly.seed == seed; });
@@ -142,7 +143,7 @@ TEST(Straggler, NeverMakesARunFaster) {
     slower += c->after > c->before;
     algorithms.insert(c->algorithm);
   }
-  EXPECT_GT(slower, 80) << "of " << compared;
+  EXPECT_GT(slower, 100) << "of " << compared;
   EXPECT_GT(algorithms.size(), 25U);
 }
 

@@ -231,7 +231,8 @@ std::vector<TrainingMemory> moments_of(const TrainingStep& step, RankEnds ends, 
              layers + std::max(working.layer_gradients, working.logits) + working.backward),  // the first layers of the backward pass
       moment(state.gradients, {}, layers + working.layer_gradients + working.backward),       // its last layer
       moment(state.gradients, {}, working.layer_gradients + working.embedding + working.embed)};
-  if (ends.logits) moments.push_back(moment({}, state.activations, working.gathered + working.logits + working.logits_gathered + working.loss));
+  // The gathered weights of the logits are read for the last time before their gradient is made.
+  if (ends.logits) moments.push_back(moment({}, state.activations, working.gathered + std::max(working.logits, working.logits_gathered) + working.loss));
   return moments;
 }
 
