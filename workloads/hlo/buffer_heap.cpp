@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace podsim::hlo_buffers {
 namespace {
 
 constexpr std::size_t most_tried = 256;
+constexpr std::int64_t most_compared = 30'000'000;  // pairs of buffers: a second
 constexpr std::int64_t most_live = std::int64_t{1} << 62;
 __extension__ using Wide = __int128;  // sums of 2^24 sizes of 2^60 bytes
 
@@ -24,14 +26,14 @@ class Heap {
  public:
   explicit Heap(const std::vector<Interval>& intervals) : intervals_{intervals} {
     for (const Interval& interval : intervals) last_ = std::max(last_, interval.end);
-    buckets_.resize(most_buckets);
-    seen_.resize(intervals.size());
+    living_.resize(most_buckets);
+    beginning_.resize(most_buckets);
     places_.resize(intervals.size());
   }
 
-  /// Bytes of the heap, buffers in the order of `before`.
+  /// Bytes of the heap, buffers in the order of `before`; nullopt: more than most_compared pairs.
   template <class Before>
-  std::int64_t pack(Before before) {
+  std::optional<std::int64_t> pack(Before before) {
     std::vector<std::size_t> order;
     for (std::size_t n = 0; n < intervals_.size(); ++n)
       if (size(n) > 0) order.push_back(n);
@@ -40,8 +42,11 @@ class Heap {
     Wide top = 0;
     for (const std::size_t n : order) {
       places_[n] = place(n);
+      if (compared_ > most_compared) return std::nullopt;
       top = std::max(top, places_[n] + size(n));
-      for (std::size_t b = bucket(intervals_[n].begin); b <= bucket(intervals_[n].end); ++b) buckets_[b].push_back(n);
+      const std::size_t first = bucket(intervals_[n].begin), last = bucket(intervals_[n].end);
+      beginning_[first].push_back(n);
+      for (std::size_t b = first; b <= last; ++b) living_[b].push_back(n);
     }
     return saturated(top);
   }
@@ -55,12 +60,15 @@ class Heap {
   Wide place(std::size_t n) {
     const Interval& interval = intervals_[n];
     taken_.clear();
-    for (std::size_t b = bucket(interval.begin); b <= bucket(interval.end); ++b)
-      for (const std::size_t other : buckets_[b]) {
-        if (seen_[other] == n + 1 || intervals_[other].end < interval.begin || intervals_[other].begin > interval.end) continue;
-        seen_[other] = n + 1;
-        taken_.push_back({places_[other], places_[other] + size(other)});
-      }
+    const auto look_at = [&](std::size_t other) {
+      ++compared_;
+      if (intervals_[other].end < interval.begin || intervals_[other].begin > interval.end) return;
+      taken_.push_back({places_[other], places_[other] + size(other)});
+    };
+    // What lives at its begin, and what begins after that: each buffer once.
+    const std::size_t first = bucket(interval.begin), last = bucket(interval.end);
+    std::ranges::for_each(living_[first], look_at);
+    for (std::size_t b = first + 1; b <= last; ++b) std::ranges::for_each(beginning_[b], look_at);
     std::sort(taken_.begin(), taken_.end());
     Wide free = 0, best = -1, best_gap = 0;
     for (const auto& [begin, end] : taken_) {
@@ -75,9 +83,8 @@ class Heap {
   }
 
   const std::vector<Interval>& intervals_;
-  std::int64_t last_ = 0;
-  std::vector<std::vector<std::size_t>> buckets_;
-  std::vector<std::size_t> seen_;  // the buffer plus one that was last compared with it
+  std::int64_t last_ = 0, compared_ = 0;
+  std::vector<std::vector<std::size_t>> living_, beginning_;  // by bucket
   std::vector<Wide> places_;
   std::vector<std::pair<Wide, Wide>> taken_;
 };
@@ -143,12 +150,14 @@ void reuse_results(Need& need, Compiler compiler) {
 std::int64_t heap_of(const std::vector<Interval>& intervals, Compiler compiler) {
   if (compiler == Compiler::tpu) {
     const auto by_begin = [](const Interval& a, const Interval& b) { return a.begin < b.begin; };
-    return saturated(2 * Wide{Heap{intervals}.pack(by_begin)} - peaks_of(intervals)[hbm]);
+    const auto heap = Heap{intervals}.pack(by_begin);
+    return heap ? saturated(2 * Wide{*heap} - peaks_of(intervals)[hbm]) : peaks_of(intervals)[hbm];
   }
   const auto length = [](const Interval& interval) { return interval.end - interval.begin; };
   const auto by_size = [&](const Interval& a, const Interval& b) { return std::pair{a.sizes[hbm], length(a)} > std::pair{b.sizes[hbm], length(b)}; };
   const auto by_time = [&](const Interval& a, const Interval& b) { return std::pair{length(a), a.sizes[hbm]} > std::pair{length(b), b.sizes[hbm]}; };
-  return std::min(Heap{intervals}.pack(by_size), Heap{intervals}.pack(by_time));
+  const auto sized = Heap{intervals}.pack(by_size), timed = sized ? Heap{intervals}.pack(by_time) : std::nullopt;
+  return timed ? std::min(*sized, *timed) : peaks_of(intervals)[hbm];
 }
 
 }  // namespace podsim::hlo_buffers

@@ -21,7 +21,8 @@ void reuse_results(Need& need, Compiler compiler);
 
 /// Bytes in HBM that XLA says the buffers take. GPUs: packed by size and by time, the smaller heap. Source: openxla/xla, xla/service/heap_simulator,
 /// GlobalDecreasingSizeBestFitHeap. TPUs: in the order in which they are made, and the gaps, heap less live set, count once more: the offsets in
-/// what libtpu 0.0.42.1 writes with --xla_jf_dump_to, and temp_size_in_bytes beside them (validation/aot/README.md).
+/// what libtpu 0.0.42.1 writes with --xla_jf_dump_to, and temp_size_in_bytes beside them (validation/aot/README.md). Of more than 30 million pairs of buffers
+/// that live about the same time: the live set, which is less.
 std::int64_t heap_of(const std::vector<Interval>& intervals, Compiler compiler);
 
 }  // namespace podsim::hlo_buffers

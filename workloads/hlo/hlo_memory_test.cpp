@@ -64,6 +64,17 @@ TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
   EXPECT_EQ(overwritten(sum + " b = f32[8,128] broadcast(s), dimensions={0}\n ROOT d = f32[8,128] divide(e, b)"), Overwrites{});
 }
 
+TEST(HloMemoryRules, GapsCountOnTpusUnlessThereAreTooManyBuffersToPlace) {
+  using namespace hlo_buffers;
+  const auto lives = [](std::int64_t size, std::int64_t begin, std::int64_t end) { return Interval{{size}, begin, end}; };
+  std::vector<Interval> intervals{lives(10, 0, 1), lives(1, 0, 3), lives(12, 2, 3)};  // the last fits in no gap: 23 of which 13 are live
+  EXPECT_EQ(heap_of(intervals, Compiler::tpu), 2 * 23 - 13);
+  EXPECT_EQ(heap_of(intervals, Compiler::gpu), 13) << "the larger ones first";
+  intervals.insert(intervals.end(), 9000, lives(1, 0, 3));
+  EXPECT_EQ(heap_of(intervals, Compiler::tpu), 9013);
+  EXPECT_EQ(heap_of(intervals, Compiler::gpu), 9013);
+}
+
 TEST(HloMemoryRules, ValuesInVmemWriteOverNothing) {
   const auto memory = peak_memory_of(module_of("HloModule m\nENTRY e { x = f32[1] parameter(0)\n a = f32[1024]{0:S(1)} custom-call(x), custom_call_target=\"make\"\n"
                                                " b = f32[1024]{0:S(1)} negate(a)\n ROOT r = f32[1] custom-call(b), custom_call_target=\"end\" }\n"));

@@ -254,13 +254,19 @@ class ComputationJoiner {
   std::set<int> dead_;
 };
 
-/// Chains that go through loops keep their form: of each the collective that starts it stays, and the others that print it again become free.
+/// Chains that go through loops keep their form: of each the collective that starts it stays, and those in other fusions that print it again become free. A
+/// collective outside of fusions is no repeat, whatever its channel.
 void free_repeats(HloModule& module) {
+  std::set<int> fused;
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions)
+      if (const HloComputation* const calls = fused_by(module, instruction)) fused.insert(static_cast<int>(calls - module.computations.data()));
   std::set<std::int64_t> started;  // channels
   for (const HloComputation& computation : module.computations)
     if (const HloInstruction* const collective = custom_call_in(computation, start_target) != nullptr ? collective_of(computation) : nullptr)
       if (collective->attributes->channel_id) started.insert(*collective->attributes->channel_id);
-  for (HloComputation& computation : module.computations) {
+  for (const int number : fused) {
+    HloComputation& computation = module.computations[static_cast<std::size_t>(number)];
     if (custom_call_in(computation, start_target) != nullptr) continue;
     for (HloInstruction& instruction : computation.instructions) {
       if (!is_collective(instruction.opcode) || instruction.phase != HloPhase::whole || !instruction.attributes->channel_id) continue;

@@ -224,6 +224,10 @@ ENTRY %main (p: bf16[256,512]) -> bf16[1024,512] {
 }
 )";
   EXPECT_EQ(run_of(ring_of(4), spec_of(text)).metrics.link_bytes, 4 * 3 * 256 * 512 * 2) << "neither the loop's eight pieces nor the end move it again";
+  std::string beside = text;  // what stands by itself is no piece, though it has the same channel
+  const std::string start = "  %async-collective-start =";
+  beside.insert(beside.find(start), "  %plain = bf16[1024,512] all-gather(%p), channel_id=2, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true\n");
+  EXPECT_EQ(run_of(ring_of(4), spec_of(beside)).metrics.link_bytes, 2 * 4 * 3 * 256 * 512 * 2);
 }
 
 TEST(HloForms, ACallToAnotherCoreRunsBesideTheProduct) {
