@@ -107,17 +107,22 @@ TEST(MeshSliceLog, AWholeLogOfAllThreeOperations) {
   EXPECT_TRUE(notes_say(result, "467 lines skipped"));  // three per size, five of each start, `Along dim` twice more
 }
 
-TEST(MeshSliceLog, CalibratingFromALogRecoversTheRingsOfBothAxes) {
-  const auto on = [](const Machine& machine) {
-    return testing::pod_with(machine, fmt::format("{}x{}", rows, columns), {{"x", rows}, {"y", columns}});
-  };
-  const System known = on(testing::some_machine({{"link[x].bandwidth", "30 GB/s"}, {"link[y].bandwidth", "72 GB/s"}, {"software.launch", "20 us"}}));
-  const std::string log = log_of([&](const Section& section, int kilobytes) {
+/// What the benchmark would have measured on a known system.
+std::string log_on(const System& known) {
+  return log_of([&](const Section& section, int kilobytes) {
     const int devices = section.axis == "x" ? rows : columns;
     const auto time = predict(testing::observed(section.op, std::string{section.axis}, devices, input_bytes(section, kilobytes)), known);
     EXPECT_TRUE(time) << to_text(time.error());
     return time ? 1e3 * time->count() : 0;
   });
+}
+
+TEST(MeshSliceLog, CalibratingFromALogRecoversTheRingsOfBothAxes) {
+  const auto on = [](const Machine& machine) {
+    return testing::pod_with(machine, fmt::format("{}x{}", rows, columns), {{"x", rows}, {"y", columns}});
+  };
+  const System known = on(testing::some_machine({{"link[x].bandwidth", "30 GB/s"}, {"link[y].bandwidth", "72 GB/s"}, {"software.launch", "20 us"}}));
+  const std::string log = log_on(known);
   const Imported result = imported(import_observations("meshslice-log", log, "log"));
   const auto found = calibrate(result.observations, on(testing::some_machine()), {});
   ASSERT_TRUE(found) << to_text(found.error());
@@ -130,12 +135,7 @@ TEST(MeshSliceLog, CalibratingFromALogRecoversTheRingsOfBothAxes) {
 TEST(MeshSliceLog, CalibratingFromALogRecoversAPodWithoutWraparound) {
   const auto pod = [](const Machine& machine) { return testing::open_pod(machine, {2, 4, 4}, {{"x", rows}, {"y", columns}}); };
   const System known = pod(testing::some_machine({{"link.bandwidth", "30 GB/s"}, {"software.launch", "20 us"}}));
-  const std::string log = log_of([&](const Section& section, int kilobytes) {
-    const int devices = section.axis == "x" ? rows : columns;
-    const auto time = predict(testing::observed(section.op, std::string{section.axis}, devices, input_bytes(section, kilobytes)), known);
-    EXPECT_TRUE(time) << to_text(time.error());
-    return time ? 1e3 * time->count() : 0;
-  });
+  const std::string log = log_on(known);
   const Imported result = imported(import_observations("meshslice-log", log, "log"));
   const auto found = calibrate(result.observations, pod(testing::some_machine()), {});
   ASSERT_TRUE(found) << to_text(found.error());

@@ -97,6 +97,17 @@ std::string interleaved(const std::vector<std::string>& texts) {
 const std::string nccl_rows = "  4096  1024  float  sum  -1  16.88  0.24  0.18  0  17.00  0.24  0.18  0\n"
                               "  8192  2048  float  sum  -1  20.50  0.40  0.60  0  21.00  0.24  0.18  0\n";
 
+/// All-reduces on four devices, of the bytes and times of other rows.
+void expect_rows_of(const Imported& result, const std::vector<Observation>& expected) {
+  ASSERT_EQ(result.observations.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(result.observations[i].op, all_reduce);
+    EXPECT_EQ(result.observations[i].devices, 4);
+    EXPECT_EQ(result.observations[i].bytes, expected[i].bytes);
+    EXPECT_EQ(result.observations[i].time, expected[i].time);
+  }
+}
+
 TEST(NcclTests, LinesMayBeLabelledWithTheirProcess) {
   const std::string plain = "# Collective test starting: all_reduce_perf\n" + nccl_ranks + nccl_heading + nccl_rows + "# Avg bus bandwidth : 0.4\n";
   const std::vector<Observation> expected = imported(import_nccl_tests(plain, "log")).observations;
@@ -107,13 +118,7 @@ TEST(NcclTests, LinesMayBeLabelledWithTheirProcess) {
     const std::string others = labelled("1: ", "node7:4711:4711 [1] NCCL INFO Bootstrap : Using eth0\nnode7:4711:4711 [1] NCCL INFO done\n");
     for (const std::string& log : {text, interleaved({text, others}), interleaved({others, text})}) {
       const Imported result = imported(import_nccl_tests(log, "log"));
-      ASSERT_EQ(result.observations.size(), 2U);
-      for (std::size_t i = 0; i < 2; ++i) {
-        EXPECT_EQ(result.observations[i].op, all_reduce);
-        EXPECT_EQ(result.observations[i].devices, 4);
-        EXPECT_EQ(result.observations[i].bytes, expected[i].bytes);
-        EXPECT_EQ(result.observations[i].time, expected[i].time);
-      }
+      expect_rows_of(result, expected);
     }
   }
 }
@@ -185,13 +190,7 @@ TEST(NcclTests, APasteMayHaveLostItsHashesAndGainedMarks) {
                                   labelled("2024-05-01T10:01:02.5Z ", bare), labelled("[10:01:02] ", plain), labelled("> 10:01:02 0: ", plain), labelled("0: 2024/05/01 10:01 ", plain)}) {
     SCOPED_TRACE(text.substr(0, 40));
     const Imported result = imported(import_nccl_tests(name + text, "log"));
-    ASSERT_EQ(result.observations.size(), 2U);
-    for (std::size_t i = 0; i < 2; ++i) {
-      EXPECT_EQ(result.observations[i].op, all_reduce);
-      EXPECT_EQ(result.observations[i].devices, 4);
-      EXPECT_EQ(result.observations[i].bytes, expected[i].bytes);
-      EXPECT_EQ(result.observations[i].time, expected[i].time);
-    }
+    expect_rows_of(result, expected);
     EXPECT_FALSE(notes_say(result, "that are none")) << "comments are no strange lines";
   }
   const std::string bad = "  1024  256  float  sum  x10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
