@@ -1,8 +1,8 @@
 """FLOPs of modules as podsim counts them beside those of XLA's cost_analysis, as a table.
 
-    python3 flops.py build/podsim FOLDER
+    python3 flops.py build/podsim [FOLDER]
 
-FOLDER holds modules NAME.hlo.gz and beside each NAME.json, whose cost_analysis has XLA's "flops". Both count each instruction once, however often a loop runs
+FOLDER, modules/ of this folder if left out, holds modules NAME.hlo.gz and beside each NAME.json, whose cost_analysis has XLA's "flops". Both count each instruction once, however often a loop runs
 it, products, Fourier transforms and custom-calls, and one for each element of elementwise work. XLA counts otherwise, and what follows from that is added or taken
 out here, so what is left are differences of counting. Status 1 where one is above 1.5 %.
   * transcendentals stand apart from its FLOPs
@@ -64,7 +64,7 @@ def shown(podsim, text_of_module):
 
 
 def main():
-    podsim, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    podsim, folder = sys.argv[1], pathlib.Path((sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).parent / "modules"))
     worst = 0
     print("| module | podsim | XLA | ratio | sums of collectives, comparisons | calls without a stated cost |\n|---|---|---|---|---|---|")
     for module in sorted(folder.glob("*.hlo.gz")):
