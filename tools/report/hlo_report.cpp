@@ -348,14 +348,16 @@ Json opaque_json(const HloModule& module, const std::vector<HloOpaqueCount>& cal
 }  // namespace
 
 Json module_memory_json(const HloPeakMemory& memory) {
-  return Json{{"hbm_peak", memory.hbm.count()},        {"hbm_allocated", memory.allocated.count()}, {"parameters", memory.parameters.count()},
+  return Json{{"hbm_peak", memory.hbm.count()},        {"hbm_allocated", memory.allocated.count()}, {"hbm_required", memory.required.count()},
+              {"parameters", memory.parameters.count()},
               {"outputs", memory.outputs.count()},     {"temporary", memory.temporary.count()},     {"aliased", memory.aliased.count()},
               {"vmem", memory.vmem.count()},           {"cmem", memory.cmem.count()},               {"host", memory.host.count()}};
 }
 
 std::string module_memory_text(const HloPeakMemory& memory, std::optional<Bytes> hbm) {
-  std::string text = fmt::format("peak {}, allocated {}{} HBM{}; parameters {}", to_text(memory.hbm), to_text(memory.allocated), hbm ? " of " + to_text(*hbm) : " of",
-                                 hbm && memory.allocated > *hbm ? " (does not fit)" : "", to_text(memory.parameters));
+  std::string text = fmt::format("peak {}, allocated {}", to_text(memory.hbm), to_text(memory.allocated));
+  if (hbm) text += fmt::format(", required {} of {}{}", to_text(memory.required), to_text(*hbm), memory.required > *hbm ? " (does not fit)" : "");
+  text += " HBM; parameters " + to_text(memory.parameters);
   if (memory.vmem > Bytes{}) text += ", VMEM " + to_text(memory.vmem);
   if (memory.cmem > Bytes{}) text += ", CMEM " + to_text(memory.cmem);
   if (memory.host > Bytes{}) text += ", host " + to_text(memory.host);

@@ -35,9 +35,9 @@ Expected<std::string> hlo_table(const ShownHlo& shown);
 /// `module_memory_bytes`, `warnings: [ {message, count, line, column} ]`.
 Expected<Json> hlo_json(const ShownHlo& shown);
 
-/// `module_memory_bytes{hbm_peak, hbm_allocated, parameters, outputs, temporary, aliased, vmem, cmem, host}`.
+/// `module_memory_bytes{hbm_peak, hbm_allocated, hbm_required, parameters, outputs, temporary, aliased, vmem, cmem, host}`.
 Json module_memory_json(const HloPeakMemory& memory);
-/// "peak 2.9 GB, allocated 4.4 GB of 17 GB HBM; parameters 95 MB, VMEM 105 MB".
+/// "peak 2.9 GB, allocated 4.4 GB, required 2.9 GB of 17 GB HBM; parameters 95 MB, VMEM 105 MB"; hbm: what the chip has, where it is known.
 std::string module_memory_text(const HloPeakMemory& memory, std::optional<Bytes> hbm);
 
 }  // namespace podsim

@@ -52,6 +52,7 @@ std::optional<HloPeakMemory> peak_memory_of(const HloModule& module) {
   memory.host = Bytes{peaks[host]};
   memory.temporary = std::max(Bytes{}, Bytes{heap.count() - memory.outputs.count() + memory.aliased.count()});
   memory.allocated = std::max(memory.hbm, saturated_sum(memory.parameters, heap));
+  memory.required = compiler == Compiler::tpu ? memory.hbm : memory.allocated;
   return memory;
 }
 

@@ -10,7 +10,8 @@ namespace podsim {
 /// Padded bytes of one device, by live ranges. XLA calls `parameters` argument, `temporary` temp and `aliased` alias.
 struct HloPeakMemory {
   Bytes hbm;         // the largest live set, with parameters and results
-  Bytes allocated;   // parameters + outputs + temporary - aliased: what has to fit into the HBM; never below `hbm`
+  Bytes allocated;   // parameters + outputs + temporary - aliased; never below `hbm`
+  Bytes required;    // what has to fit into the HBM: on TPUs `hbm`, by which their compiler refuses a module; on GPUs `allocated`
   Bytes parameters;  // these four in HBM
   Bytes outputs;
   Bytes temporary;   // the heap of everything else, gaps included; on TPUs these twice, as XLA tells it

@@ -91,6 +91,22 @@ TEST(HloMemoryRules, OnTpusWhatOtherDevicesWriteDoesNotLieInResults) {
   EXPECT_EQ(gpu.intervals[0].sizes[hbm], 0);
 }
 
+/// The layout's tiles say whose compiler it was. Allocated is more than the live set where gaps are left.
+TEST(HloMemoryRules, TpusRequireTheLiveSetAndGpusWhatIsAllocated) {
+  const auto memory = [](const std::string& layout) {
+    const auto array = [&](int rows) { return fmt::format("f32[{},128]{}", rows, layout); };
+    // a and b lie side by side, c needs both places and b is still there.
+    return peak_memory_of(module_of("HloModule m\nENTRY e { x = " + array(8) + " parameter(0)\n a = " + array(32) + " custom-call(x), custom_call_target=\"g\"\n b = " +
+                                        array(16) + " custom-call(a), custom_call_target=\"g\"\n c = " + array(48) + " custom-call(b), custom_call_target=\"g\"\n d = " +
+                                        array(16) + " custom-call(b, c), custom_call_target=\"g\"\n ROOT r = f32[8,128]" + layout + " custom-call(d), custom_call_target=\"g\" }\n",
+                                    true));
+  };
+  const auto tpu = memory("{1,0:T(8,128)}"), gpu = memory("{1,0}");
+  EXPECT_GT(tpu->allocated, tpu->hbm);
+  EXPECT_EQ(tpu->required, tpu->hbm);
+  EXPECT_EQ(gpu->required, gpu->allocated);
+}
+
 TEST(HloMemoryRules, TpusPlaceInTheOrderOfTimeAndCountGapsTwice) {
   using namespace hlo_buffers;
   // The second lies above the first, and the third, too large for the place of the first, above both: 10 of 10 + 4 + 12 lie free at the peak.

@@ -191,9 +191,9 @@ TEST(HloRun, MemoryIsThatOfTheTextWhetherTheModuleIsScheduledOrNot) {
     const auto memory = peak_memory_of(*spec.module);
     ASSERT_TRUE(memory);
     const auto row = [&](std::int64_t hbm) { return run_of(system_with({{"machine", "ideal"}, {"slice", "4"}, {"set", fmt::format("chip.hbm={}B", hbm)}}), spec).row; };
-    EXPECT_EQ(row(memory->allocated.count()).result.peak_memory_bytes, memory->hbm.count()) << schedule;
-    EXPECT_FALSE(row(memory->allocated.count()).over_hbm) << schedule;
-    EXPECT_TRUE(row(memory->allocated.count() - 1).over_hbm) << schedule;
+    EXPECT_EQ(row(memory->required.count()).result.peak_memory_bytes, memory->hbm.count()) << schedule;
+    EXPECT_FALSE(row(memory->required.count()).over_hbm) << schedule;
+    EXPECT_TRUE(row(memory->required.count() - 1).over_hbm) << schedule;
   }
 }
 

@@ -356,7 +356,7 @@ void conclude(Run& run, std::optional<Metrics> metrics, const Stopwatch& wall, c
   run.row.result.engine = options.engine->name;
   if (const Bytes hbm = run.system->machine.chip.hbm; hbm < Bytes{std::numeric_limits<std::int64_t>::max()}) run.row.hbm = hbm;
   const HloPeakMemory* const module = module_memory(run);
-  run.row.over_hbm = (module != nullptr ? module->allocated : run.metrics.peak_memory) > run.system->machine.chip.hbm;
+  run.row.over_hbm = (module != nullptr ? module->required : run.metrics.peak_memory) > run.system->machine.chip.hbm;
   run.row.axes = run.metrics.axes;
   if (run.row.problem.training != nullptr) run.row.training = std::make_shared<const TrainingResult>(training_result(run));
   run.row.result.build_s = prepared.build_s;

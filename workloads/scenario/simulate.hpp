@@ -36,7 +36,7 @@ struct Row {
   ProblemSummary problem{};
   SystemChanges changes{};
   std::optional<Bytes> hbm{};  // of a device; nullopt: unlimited
-  bool over_hbm = false;       // the peak memory, or what a module allocates, does not fit the device
+  bool over_hbm = false;       // the peak memory, or what a module requires, does not fit the device
   std::vector<AxisMetrics> axes{};
   CallSummary calls{};
   std::shared_ptr<const TrainingResult> training{};  // of a training step
