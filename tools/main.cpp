@@ -33,6 +33,11 @@ bool is_dumb() {
   return terminal != nullptr && std::string_view{terminal} == "dumb";
 }
 
+/// As `out` and `err` would print it.
+void tell_known_so_far(const std::string& out, const std::string& err) {
+  podsim::interruption::known_so_far(podsim::printable(out), podsim::printable(err));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -42,7 +47,7 @@ int main(int argc, char** argv) {
   const std::size_t out_columns = terminal_columns(STDOUT_FILENO), err_columns = terminal_columns(STDERR_FILENO);
   podsim::PrintableStream out{output.stream(), podsim::OwnSequences::colours}, err{std::cerr, err_columns > 0 ? podsim::OwnSequences::progress : podsim::OwnSequences::none};
   podsim::Console console{out.stream(), err.stream(), err_columns > 0 && !is_dumb(), podsim::interruption::requested(), &podsim::interruption::announced,
-                          out_columns, out_columns > 0 && !colours_unwanted() && !is_dumb(), nullptr, err_columns};
+                          out_columns, out_columns > 0 && !colours_unwanted() && !is_dumb(), nullptr, err_columns, &tell_known_so_far};
   const int status = output.finish(podsim::run_command(std::vector<std::string>(argv + 1, argv + argc), console), std::cerr);
   // Without the end of libraries: where memory is short (ulimit -v) OpenBLAS waits there for a thread that never ends.
   std::quick_exit(status);

@@ -249,7 +249,9 @@ std::vector<int> hosts_of(const System& system) {
   return of_device;
 }
 
-bool is_hypothetical(const System& system) { return system.hypothetical || system.machine.trust.level == TrustLevel::hypothetical; }
+bool is_hypothetical(const System& system) {
+  return system.hypothetical || system.machine.trust.level == TrustLevel::hypothetical || !system.faults.none();
+}
 
 SystemChanges changes_of(const System& system) {
   SystemChanges changes{system.joined_by.name, system.slices, {}, {}, slow_devices(system), idle_devices(system)};

@@ -106,7 +106,7 @@ int idle_devices(const System& system);
 int slow_devices(const System& system);
 /// The host that drives each device of the mesh; those of all slices count on.
 std::vector<int> hosts_of(const System& system);
-/// Whether the slice, the topology or a machine value is a what-if.
+/// Whether the slice, the topology or a machine value is a what-if, or parts are broken or slow.
 bool is_hypothetical(const System& system);
 
 /// The differences from the slice that the vendor builds, as the command line writes them, and the devices that the mesh leaves out.

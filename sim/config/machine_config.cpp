@@ -152,6 +152,8 @@ class MachineReader {
     if (value.source().empty()) file_.problem(place.at("source"), fmt::format("{} has an empty source", path));
     const Status outcome = set_machine_value(machine_, path, value.value(), value.source(), {});
     if (!outcome) file_.problem(place.at("value"), outcome.error().message);
+    for (auto& [entry, doubt] : machine_.doubtful.by_path)
+      if (doubt.where == SourceLocation{}) doubt.where = file_.where(place.at("value"));
   }
 
   void read_interconnect(const Place& place) {

@@ -206,6 +206,7 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     arithmetic = std::max(arithmetic, flops.matrix / (efficiency * peak_of(machine, dtype, local.opaque.float32_passes)));
   }
   if (local.kind == LocalKind::stack) arithmetic = std::max(arithmetic, bytes_of(program, local.writes.front()) / machine.chip.stack_bandwidth);
+  arithmetic = std::max(arithmetic, static_cast<double>(pivots_of(local)) * machine.chip.pivot_latency);
   return overlapped(software_launch_of_local(machine, task), arithmetic, bytes, machine.chip);
 }
 

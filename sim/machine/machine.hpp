@@ -11,6 +11,7 @@
 
 #include "sim/base/expected.hpp"
 #include "sim/base/quantity.hpp"
+#include "sim/machine/hardware_ranges.hpp"
 #include "sim/machine/matmul_efficiency.hpp"
 #include "sim/schedule/schedule.hpp"
 #include "sim/topology/topology.hpp"
@@ -54,6 +55,7 @@ struct Chip {
   BytesPerSecond ejection_bandwidth = unlimited<BytesPerSecond>;   // router to device
   BytesPerSecond stack_bandwidth = unlimited<BytesPerSecond>;      // of what LocalKind::stack writes
   BytesPerSecond own_block_bandwidth = unlimited<BytesPerSecond>;  // of the copy of a device's own block in an out-of-place collective
+  Seconds pivot_latency;                                           // of one column of an LU factorisation, which waits for the column before it
   friend bool operator==(const Chip&, const Chip&) = default;
 };
 
@@ -147,6 +149,7 @@ struct Machine {
   bool slice_copies = true;  // whether MeshSlice must copy its slices on this machine
   Trust trust{};
   std::map<std::string, std::string> sources;  // of each value, by its path: "link[x].bandwidth"
+  DoubtfulValues doubtful{};
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
@@ -183,7 +186,7 @@ WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType operand
 /// The same in the dtypes of the product's matrices, where those in buffers that are `on_chip` do not count in h.
 WorkTime matmul_work(const Machine& machine, const Program& program, const Matmul& matmul);
 
-/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency; of stack at least bytes written / stack_bandwidth. The bytes of a region count ceil(r/lanes)*lanes/r
+/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency; of stack at least bytes written / stack_bandwidth, of getrf-panel and solve at least pivots * pivot_latency. The bytes of a region count ceil(r/lanes)*lanes/r
 /// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. opaque: what it states (OpaqueCost). launch: software.launch[kind of its
 /// Collective], in_switch_launch if a switch works on it, and, out of place, the own block over own_block_bandwidth. Lowered tasks do not pay
 /// launch[local].

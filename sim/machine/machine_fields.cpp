@@ -12,6 +12,7 @@
 #include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 #include "sim/machine/field_text.hpp"
+#include "sim/machine/hardware_ranges.hpp"
 #include "sim/topology/grid.hpp"
 
 namespace podsim {
@@ -156,6 +157,9 @@ constexpr std::array table{
     chip_rate<&Chip::ejection_bandwidth>("ejection_bandwidth", "from the router into its device, all links together"),
     optional(chip_rate<&Chip::stack_bandwidth>("stack_bandwidth", "of copies into the array that a loop over layers has for all of them")),
     optional(chip_rate<&Chip::own_block_bandwidth>("own_block_bandwidth", "of the copy of the own block in an out-of-place collective")),
+    optional({"chip", "pivot_latency", FieldIndex::none, false, FieldUnit::seconds, 0, longest_time, "of each column of an LU factorisation, which waits for the one before it",
+              [](const Machine& m, int) { return m.chip.pivot_latency.count(); },
+              [](Machine& m, int, double v) { m.chip.pivot_latency = Seconds{v}; }}),
     MachineField{"link", "bandwidth", FieldIndex::dimension, true, FieldUnit::bytes_per_second, least_bandwidth, no_bound,
                  "of one direction of one link", [](const Machine& m, int i) { return m.link[at(i)].bandwidth.count(); },
                  [](Machine& m, int i, double v) { m.link[at(i)].bandwidth = BytesPerSecond{v}; }},
@@ -331,7 +335,12 @@ Status set_machine_value(Machine& machine, std::string_view path, std::string_vi
     if (!number) return number.error();
     for (const int entry : target->entries) field.set(machine, entry, *number);
   }
-  for (const int entry : target->entries) machine.sources[path_of(field, names[at(entry)])] = source;
+  for (const int entry : target->entries) {
+    const std::string entry_path = path_of(field, names[at(entry)]);
+    machine.sources[entry_path] = source;
+    machine.doubtful.by_path.erase(entry_path);
+    if (auto doubt = doubt_about(path_of(field, ""), field.get(machine, entry), name)) machine.doubtful.by_path[entry_path] = {where, *std::move(doubt)};
+  }
   return success();
 }
 

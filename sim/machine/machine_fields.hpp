@@ -50,7 +50,7 @@ std::string value_text(const MachineField& field, const Machine& machine, int in
 /// The same rounded for people. It need not parse back.
 std::string rounded_text(const MachineField& field, const Machine& machine, int index);
 
-/// Sets one value, or every entry if the path has no index, and records `source` for each. Errors at `where`: unknown path (the message names similar
+/// Sets one value, or every entry if the path has no index, and records `source` for each, and what is beyond the range of hardware in `machine.doubtful`. Errors at `where`: unknown path (the message names similar
 /// ones), a missing or wrong unit, a value outside [low, high] (the message names path, value and range).
 Status set_machine_value(Machine& machine, std::string_view path, std::string_view value, std::string_view source, const SourceLocation& where);
 

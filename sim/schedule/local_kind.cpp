@@ -43,6 +43,11 @@ LocalFlops getrf_flops(const Local& local) {
   return {Flops{m * b * b - b * b * b / 3}, Flops{m * b}};
 }
 
+std::int64_t pivots_of(const Local& local) {
+  if (local.kind == LocalKind::getrf_panel) return matrix_extents(local, 0).columns;
+  return local.kind == LocalKind::solve ? local.reads.front().dims.back().length : 0;
+}
+
 LocalFlops trsm_flops(const Local& local) {
   const auto n = static_cast<double>(matrix_extents(local, 0).rows), m = static_cast<double>(matrix_extents(local, 1).columns);
   return {Flops{n * n * m}, Flops{}};

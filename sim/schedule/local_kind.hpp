@@ -156,6 +156,8 @@ LocalFlops attention_grad_flops(const Local& local);
 LocalFlops fft_flops(const Local& local);
 /// m b^2 - b^3 / 3 of the matrix unit for the m rows of b columns that are factored, and m b of the vector unit: pivots and quotients.
 LocalFlops getrf_flops(const Local& local);
+/// Columns of an LU factorisation that are eliminated one after the other; of many systems those of one. 0: another kind.
+std::int64_t pivots_of(const Local& local);
 LocalFlops trsm_flops(const Local& local);   // n^2 m
 LocalFlops solve_flops(const Local& local);  // 2/3 n^3 + 2 n^2 m for each system
 /// 5 of the vector unit for each of P statistics of a token (maximum, difference, exponential, product, sum) and 3 for each token; its gradient 5 for each

@@ -45,6 +45,7 @@ OptionGroup calibrate_options() {
 int print_observations(const Imported& imported, const Options& options, Console& console) {
   if (!options.flag("quiet"))
     for (const std::string& note : imported.notes) fmt::print(console.err, "podsim: note: {}\n", note);
+  warn(doubts_about(imported.observations), console);
   return print_output(options, write_observations(imported.observations), console);
 }
 
@@ -70,6 +71,7 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   if (!options.has("base")) return Diagnostic{{}, "--base is missing: the machine to begin with"};
   const auto system = system_of(*imported, options, options.text("base"));
   if (!system) return system.error();
+  for (std::string& doubt : warn(doubts_about(*imported, system->machine), console)) imported->notes.push_back(std::move(doubt));
   auto how = fit_options(options);
   if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};

@@ -66,10 +66,11 @@ OptionGroup check_options_described() {
 }
 
 /// As it is checked, with the description of its problem. `of_itself`: a module beside its own meaning, whatever --equals says.
-Expected<LoweredProblem> lowered_problem(const Fields& fields, const Options& options, const RunOptions& how, bool of_itself) {
+Expected<LoweredProblem> lowered_problem(const Fields& fields, const Options& options, const RunOptions& how, bool of_itself, Console& console) {
   how.tell("laying out the mesh");
   auto asked = problem_of(fields, DType::f32);
   if (!asked) return asked.error();
+  if (!of_itself) warn(doubts_about(asked->system.machine), console);
   if (auto* module = std::get_if<HloSpec>(&asked->problem)) {
     module->options.values = !options.flag("structure-only");
     if (of_itself) module->equals.reset();
@@ -90,11 +91,11 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   show_on(line, how);
   const auto fields = system_fields(options, "ideal");
   if (!fields) return fields.error();
-  auto problem = lowered_problem(*fields, options, how, false);
+  auto problem = lowered_problem(*fields, options, how, false, console);
   if (!problem) return problem.error();
   if (auto ok = work_is_bearable(problem->lowered, *given, options, console); !ok) return ok.error();
   if (options.has("equals")) {  // of a schedule that does not do what the module says, a proof would say nothing of the module
-    auto itself = lowered_problem(*fields, options, how, true);
+    auto itself = lowered_problem(*fields, options, how, true, console);
     if (!itself) return itself.error();
     const auto same = check_with_progress(itself->lowered, *given, line, console.interrupted);
     if (!same) return same.error();

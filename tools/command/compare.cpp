@@ -104,6 +104,8 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (!setup) return setup.error();
   ComparisonReport told;
   told.notes = notes_of(*setup, options);
+  const std::vector<std::string> doubts = warn(doubts_about(*setup), console);
+  told.notes.insert(told.notes.end(), doubts.begin(), doubts.end());
   if (options.has("topology") || options.has("equal")) {
     auto costs = on_equal_terms(setup->systems, options);
     if (!costs) return costs.error();

@@ -37,6 +37,14 @@ Expected<ComparisonSetup> comparison_of(const Options& options) {
   return read_comparison(fields, *variations);
 }
 
+std::vector<Diagnostic> doubts_about(const ComparisonSetup& setup) {
+  std::vector<Diagnostic> doubts;
+  for (const ComparedSystem& on : setup.systems)
+    for (const Diagnostic& doubt : doubts_about(on.system.machine))
+      if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
+  return doubts;
+}
+
 std::vector<std::string> notes_of(const ComparisonSetup& setup, const Options& options) {
   std::vector<std::string> notes;
   const std::vector<std::string> meshes = options.texts("mesh");

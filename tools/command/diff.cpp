@@ -38,13 +38,14 @@ Expected<ProfileOptions> profile_options(const Options& options) {
   return how;
 }
 
-Expected<PredictedStep> simulated_step(const Options& options, const RunOptions& how) {
+Expected<PredictedStep> simulated_step(const Options& options, const RunOptions& how, Console& console) {
   how.tell("laying out the system");
   auto fields = system_fields(options);
   if (!fields) return fields.error();
   fields->erase("layers");  // of the profile
   const auto asked = problem_of(*fields, DType::bf16);
   if (!asked) return asked.error();
+  warn(doubts_about(asked->system.machine), console);
   const auto run = simulate(asked->system, asked->problem, how);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
@@ -52,12 +53,12 @@ Expected<PredictedStep> simulated_step(const Options& options, const RunOptions&
 }
 
 /// A plan is simulated; the JSON of a run, which begins with a brace, is read.
-Expected<PredictedStep> predicted_step(const Options& options, const RunOptions& how) {
+Expected<PredictedStep> predicted_step(const Options& options, const RunOptions& how, Console& console) {
   const auto text = read_file(options.text("plan"), list_limit);
   if (!text) return text.error();
   const std::size_t first = text->find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return Diagnostic{{options.text("plan"), 1, 1}, "expected a plan or the JSON of a run, found an empty file"};
-  if ((*text)[first] != '{' && (*text)[first] != '[') return simulated_step(options, how);
+  if ((*text)[first] != '{' && (*text)[first] != '[') return simulated_step(options, how, console);
   for (const char* name : {"machine", "slice", "mesh", "set"})
     if (options.given(name)) return Diagnostic{option(name), "belongs to a plan, which is simulated; the JSON of a run is read as it is"};
   return read_run_step(*text, options.text("plan"));
@@ -87,7 +88,7 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!how) return how.error();
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
-  const auto predicted = predicted_step(options, *how);
+  const auto predicted = predicted_step(options, *how, console);
   if (!predicted) return predicted.error();
   if (!options.has("layers")) profiled->layers = static_cast<int>(predicted->layers);
   how->tell("reading " + options.text("measured"));

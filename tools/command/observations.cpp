@@ -68,6 +68,12 @@ Expected<Imported> imported_observations(const Options& options) {
   return all;
 }
 
+std::vector<Diagnostic> doubts_about(const Imported& observations, const Machine& machine) {
+  std::vector<Diagnostic> doubts = doubts_about(machine);
+  for (Diagnostic& doubt : doubts_about(observations.observations)) doubts.push_back(std::move(doubt));
+  return doubts;
+}
+
 Expected<System> system_of(Imported& observations, const Options& options, const std::string& default_machine) {
   auto fields = system_fields(options, default_machine);
   if (!fields) return fields.error();

@@ -17,6 +17,9 @@ OptionGroup import_options();
 /// importers.
 Expected<Imported> imported_observations(const Options& options);
 
+/// Times and rates of observations beyond the range of hardware, and values of the machine.
+std::vector<Diagnostic> doubts_about(const Imported& observations, const Machine& machine);
+
 /// The system that observations are predicted on: that of the options. Without --mesh the mesh that their file tells, if it tells one, in the order of JAX
 /// unless --mesh-order says otherwise; a note says so.
 Expected<System> system_of(Imported& observations, const Options& options, const std::string& default_machine = "");

@@ -275,6 +275,26 @@ int report(const Diagnostic& diagnostic, Console& console) {
   return diagnostic.cause == Cause::data ? exit_false : exit_bad_input;
 }
 
+std::vector<std::string> warn(const std::vector<Diagnostic>& warnings, Console& console) {
+  constexpr std::size_t most = 5;
+  std::vector<std::string> texts;
+  if (!warnings.empty() && console.err_is_terminal) fmt::print(console.err, "\r\033[K");  // a line of progress
+  for (const Diagnostic& warning : warnings) {
+    if (texts.size() == most) {
+      texts.push_back(fmt::format("and {} more", warnings.size() - most));
+      fmt::print(console.err, "podsim: warning: {}\n", texts.back());
+      break;
+    }
+    const Diagnostic told = in_options(warning);
+    texts.push_back(to_text(told));
+    if (told.where.line > 0)
+      fmt::print(console.err, "{}\n", to_text(Diagnostic{told.where, "warning: " + told.message}));
+    else
+      fmt::print(console.err, "podsim: warning: {}\n", texts.back());
+  }
+  return texts;
+}
+
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional) {
   return OptionParser{described}.run(arguments, positional);
 }

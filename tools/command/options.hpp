@@ -100,6 +100,10 @@ std::string in_options(std::string message);
 /// Work that was cancelled is no error: it says so, with exit_interrupted. A schedule that cannot work on its data (Cause::data) gives exit_false.
 int report(const Diagnostic& diagnostic, Console& console);
 
+/// Prints warnings, `FILE:LINE:COLUMN: warning: message` or `podsim: warning: --option: message`: the first few, and how many more there are. The same texts
+/// without "warning", for the notes of a report.
+std::vector<std::string> warn(const std::vector<Diagnostic>& warnings, Console& console);
+
 /// The options among arguments; a word that is none is the value of the option `positional`, if that is named, once unless it is repeatable. Errors:
 /// what is unknown, repeated or lacks its value.
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional = nullptr);

@@ -108,6 +108,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   how->tell("laying out the system");
   const auto system = read_system(*fields);
   if (!system) return system.error();
+  const std::vector<std::string> doubts = warn(doubts_about(system->machine), console);
   auto trace = trace_request(options, *system);
   if (!trace) return trace.error();
   const auto chakra = chakra_request(options);
@@ -145,6 +146,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   }
   auto details = details_of(*run, *system, *problem, any_cable, options, *how);
   if (!details) return details.error();
+  details->notes.insert(details->notes.end(), doubts.begin(), doubts.end());
   if (*trace) details->notes.insert(details->notes.end(), (*trace)->warnings.begin(), (*trace)->warnings.end());
   if (*record != nullptr) {
     how->tell("writing the record");

@@ -58,6 +58,8 @@ int show(const Target& target, const std::vector<std::string>& arguments, Consol
   ProgressLine line{console, parsed.options->flag("quiet")};
   show_on(line, how);
   how.tell("looking at the system");
+  if (const Fields fields = fields_of(*parsed.options); fields.has("machine"))
+    if (const auto machine = read_machine(fields)) warn(doubts_about(*machine), console);
   const auto text = target.show(*parsed.options, format_of(*parsed.options), how);
   if (!text) return report(text.error(), console);
   line.end();

@@ -13,6 +13,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/sweep/asked_points.hpp"
 #include "tools/sweep/store_report.hpp"
+#include "tools/sweep/sweep_check.hpp"
 #include "tools/sweep/sweep_run.hpp"
 
 namespace podsim {
@@ -83,8 +84,10 @@ int run_file(const std::string& file, const std::string& store_file, const std::
   auto blocks = read_sweep(*text, file);
   if (!blocks) return report(blocks.error(), console);
   if (auto ok = outputs_stand_alone(files_of_sweep(options, store_file, *blocks)); !ok) return report(ok.error(), console);
+  const std::vector<Diagnostic> doubts = doubts_about(*blocks);
   const auto points = checked_points(*std::move(blocks));
   if (!points) return report(points.error(), console);
+  warn(doubts, console);
   auto store = SweepStore::open(store_file);
   if (!store) return report(store.error(), console);
   const auto end = [&] {

@@ -6,6 +6,7 @@
 
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
+#include "tools/command/answer_so_far.hpp"
 #include "tools/command/answers.hpp"
 #include "tools/command/baseline_option.hpp"
 #include "tools/command/command.hpp"
@@ -35,10 +36,24 @@ OptionGroup tune_options() {
                  output_options(table_json)});
 }
 
-/// The search, and --pareto.
-Status search(const Options& options, TuningRequest& request, TuningReport& found, Console& console) {
+std::string text_of(const Options& options, const TuningReport& found) {
+  return format_of(options) == Format::json ? tuning_json(found) : tuning_table(found);
+}
+
+/// The search, and --pareto. What was found before an interruption counts.
+Status search(const Options& options, TuningRequest& request, TuningReport& found, AnswerSoFar& so_far, Console& console) {
   const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [begin] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   ProgressLine line{console, options.flag("quiet")};
+  request.improved = [&](const std::function<Tuning()>& known) {
+    so_far.better([&] {
+      TuningReport report;
+      report.request = &request;
+      report.tuning = known();
+      report.wall_s = seconds();
+      return text_of(options, report);
+    });
+  };
   request.progress = [&](const TuningProgress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
   auto tuning = tune(request);
   if (!tuning) return tuning.error();
@@ -47,14 +62,21 @@ Status search(const Options& options, TuningRequest& request, TuningReport& foun
   auto& baselines = found.tuning.baselines;
   std::stable_sort(baselines.begin(), baselines.end(), [](const TunedPlan& a, const TunedPlan& b) { return a.time < b.time; });
   if (baselines.size() > 1) baselines.resize(1);
+  found.wall_s = seconds();
+  if (!found.tuning.plans.empty()) so_far.last([&] {
+    TuningReport report = found;  // what is asked for beside the plans is still to come
+    report.tuning.interrupted = true;
+    return text_of(options, report);
+  });
   if (options.has("pareto") && !found.tuning.interrupted) {
     const auto most = options.integer("pareto", 1, 100);
     if (!most) return most.error();
     auto front = pareto_plans(request, static_cast<std::size_t>(*most));
-    if (!front) return front.error();
-    found.pareto = *std::move(front);
+    if (!front && front.error().cause != Cause::cancelled) return front.error();
+    if (front) found.pareto = *std::move(front);
+    found.tuning.interrupted = console.interrupted.requested();
   }
-  found.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  found.wall_s = seconds();
   return success();
 }
 
@@ -76,7 +98,7 @@ Status add_explanation(const TuningRequest& request, TuningReport& found) {
 /// -o FILE.textproto gets the best plan, and the console what was found.
 Expected<int> write_found(const Options& options, const TuningReport& found, Console& console) {
   const TuningRequest& request = *found.request;
-  const std::string text = format_of(options) == Format::json ? tuning_json(found) : tuning_table(found);
+  const std::string text = text_of(options, found);
   if (!options.has("output") || !options.text("output").ends_with(".textproto")) return print_output(options, text, console);
   if (auto ok = write_file(options.text("output"), write_plan(saved_plan(request, found.tuning.plans.front(), options))); !ok) return ok.error();
   console.out << text;
@@ -86,8 +108,11 @@ Expected<int> write_found(const Options& options, const TuningReport& found, Con
 Expected<int> tune_and_print(const Options& options, Console& console) {
   if (auto ok = options_suit_search(options); !ok) return ok.error();
   if (tunes_training(options)) return tune_training_and_print(options, console);
+  AnswerSoFar so_far{options, console};
+  so_far.nothing("0 parts simulated", nothing_known);
   auto request = tuning_request(options, console);
   if (!request) return request.error();
+  warn(doubts_about(request->systems.front().machine), console);
   const auto record = record_request(options);
   if (!record) return record.error();
   const auto answer = std::make_shared<TuningAnswer>();
@@ -95,18 +120,21 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
   TuningReport& found = answer->found;
   found.request = &answer->request;
   if (auto ok = add_baseline(options, answer->request, found); !ok) return ok.error();
-  if (auto ok = search(options, answer->request, found, console); !ok) return ok.error();
+  if (auto ok = search(options, answer->request, found, so_far, console); !ok) return ok.error();
   const Tuning& tuning = found.tuning;
   if (answer->request.shares > 1) {  // what it simulated is all that is asked for
     console.caller->tuning = answer;
     return tuning.interrupted ? exit_interrupted : exit_done;
   }
   if (tuning.plans.empty()) {
-    fmt::print(console.err, "podsim: interrupted before the first plan was known: {} parts simulated\n", tuning.simulated);
-    return exit_interrupted;
+    return so_far.print_nothing(fmt::format("{} parts simulated", tuning.simulated), tuning_json(found));
   }
   if (options.flag("explain") && !tuning.interrupted)
-    if (auto ok = add_explanation(answer->request, found); !ok) return ok.error();
+    if (auto ok = add_explanation(answer->request, found); !ok) {
+      if (ok.error().cause != Cause::cancelled) return ok.error();
+      found.splits.clear();
+      found.tuning.interrupted = true;
+    }
   if (*record != nullptr)
     if (auto ok = write_record(**record, "tune", tuning_json(found), options); !ok) return ok.error();
   if (console.caller != nullptr) {

@@ -8,6 +8,7 @@
 
 #include "algorithms/pipeline/pipeline.hpp"
 #include "sim/base/units.hpp"
+#include "tools/command/answer_so_far.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/record_option.hpp"
 #include "tools/command/scenario_options.hpp"
@@ -149,6 +150,20 @@ Expected<std::string> run_line(const Options& options, const TrainingRequest& re
   return line + " --remat " + shell_word(to_text(plan.step.remat));
 }
 
+TrainingTuningReport report_of(const Options& options, const TrainingRequest& request, TrainingTuning tuning, std::chrono::steady_clock::time_point begin) {
+  TrainingTuningReport report{&request, std::move(tuning), 0, {}};
+  for (const TrainingPlan& plan : report.tuning.plans) {
+    auto run = run_line(options, request, plan);
+    report.runs.push_back(run ? TextOrReason{*std::move(run), {}} : TextOrReason{{}, run.error().message});
+  }
+  report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+std::string text_of(const Options& options, const TrainingTuningReport& report) {
+  return format_of(options) == Format::json ? training_tuning_json(report) : training_tuning_table(report);
+}
+
 std::string progress_text(const TrainingRequest::Progress& progress, double seconds) {
   return fmt::format("{} steps simulated of {} candidates, {:.2g}/s; {}{}", progress.simulated, progress.candidates, static_cast<double>(progress.simulated) / seconds,
                      progress.best_s ? "best so far " + to_text(Seconds{*progress.best_s}) : "no plan yet",
@@ -193,30 +208,29 @@ Status options_suit_search(const Options& options) {
 
 Expected<int> tune_training_and_print(const Options& options, Console& console) {
   const auto begin = std::chrono::steady_clock::now();
+  AnswerSoFar so_far{options, console};
+  so_far.nothing("0 steps simulated", nothing_known);
   auto request = training_request(options, console);
   if (!request) return in_options(request.error());
+  warn(doubts_about(request->systems.front().machine), console);
   const auto record = record_request(options);
   if (!record) return record.error();
   ProgressLine line{console, options.flag("quiet")};
   request->progress = [&](const TrainingRequest::Progress& progress) { line.show([&](double seconds) { return progress_text(progress, seconds); }); };
+  request->improved = [&](const std::function<TrainingTuning()>& known) {
+    so_far.better([&] { return text_of(options, report_of(options, *request, known(), begin)); });
+  };
   auto tuning = tune_training(*request);
   line.end();
   if (!tuning) return in_options(tuning.error());
-  if (tuning->plans.empty()) {
-    fmt::print(console.err, "podsim: interrupted before the first plan was known: {} steps simulated\n", tuning->simulated);
-    return exit_interrupted;
-  }
-  TrainingTuningReport report{&*request, *std::move(tuning), 0, {}};
-  for (const TrainingPlan& plan : report.tuning.plans) {
-    auto run = run_line(options, *request, plan);
-    report.runs.push_back(run ? TextOrReason{*std::move(run), {}} : TextOrReason{{}, run.error().message});
-  }
-  report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const TrainingTuningReport report = report_of(options, *request, *std::move(tuning), begin);
+  if (report.tuning.plans.empty())
+    return so_far.print_nothing(fmt::format("{} steps simulated", report.tuning.simulated), training_tuning_json(report));
   if (*record != nullptr)
     if (auto ok = write_record(**record, "tune", training_tuning_json(report), options); !ok) return ok.error();
   tell_table([&] { return training_tuning_table(report); }, console);
   const auto status =
-      print_output(options, format_of(options) == Format::json ? training_tuning_json(report) : training_tuning_table(report), console);
+      print_output(options, text_of(options, report), console);
   return status == exit_done && report.tuning.interrupted ? static_cast<int>(exit_interrupted) : status;
 }
 

@@ -28,7 +28,7 @@ Expected<double> share_of(const Options& options, const std::string& name) {
   return percent ? *number / 100 : *number;
 }
 
-Expected<std::vector<DatasetValidation>> of_observations(const Options& options) {
+Expected<std::vector<DatasetValidation>> of_observations(const Options& options, Console& console) {
   auto imported = imported_observations(options);
   if (!imported) return imported.error();
   if (imported->observations.empty())
@@ -36,6 +36,7 @@ Expected<std::vector<DatasetValidation>> of_observations(const Options& options)
   if (!options.has("machine")) return Diagnostic{{}, "--machine is missing: the machine that --observations are predicted on"};
   const auto system = system_of(*imported, options);
   if (!system) return system.error();
+  warn(doubts_about(*imported, system->machine), console);
   std::optional<ErrorBound> bound;
   if (options.has("bound")) {
     const auto median = share_of(options, "bound");
@@ -68,6 +69,7 @@ int explain_observations(const Options& options, Console& console) {
   if (!imported) return report(imported.error(), console);
   const auto system = system_of(*imported, options);
   if (!system) return report(system.error(), console);
+  warn(doubts_about(*imported, system->machine), console);
   ProgressLine line{console, options.flag("quiet")};
   line.count_seconds();
   const auto rows = explain_rows(imported->observations, *system, control_on(line, "explaining rows", console));
@@ -120,7 +122,7 @@ int validate_verb(const std::vector<std::string>& arguments, Console& console) {
   if (options.flag("explain")) return explain_observations(options, console);
   const auto record = record_request(options);
   if (!record) return report(record.error(), console);
-  const auto validations = options.has("observations") ? of_observations(options) : of_datasets(options, console);
+  const auto validations = options.has("observations") ? of_observations(options, console) : of_datasets(options, console);
   if (!validations) return report(validations.error(), console);
   if (*record != nullptr)
     if (auto ok = write_record(**record, "validate", validation_json(*validations), options); !ok) return report(ok.error(), console);

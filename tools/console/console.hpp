@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <ostream>
+#include <string>
 
 #include "sim/base/cancellation.hpp"
 
@@ -20,6 +21,8 @@ struct Console {
   bool colours = false;                  // `out` is a terminal that has some, and NO_COLOR is not set
   Caller* caller = nullptr;              // a program, in place of a person
   std::size_t err_columns = 0;           // of the terminal that `err` is; 0: not known
+  /// Told what is printed, on `out` and `err`, if the command is interrupted and does not hear of it; nullptr: nobody asks.
+  void (*known_so_far)(const std::string& out, const std::string& err) = nullptr;
 };
 
 /// Exit status of the program; fixed, scripts rely on it. 130 is what a shell calls the end by Ctrl-C; SIGTERM and SIGHUP have

@@ -148,7 +148,7 @@ Expected<std::string> topology_report(const System& system, Format format, const
     wrap_json.set(std::string(1, dimension_name(static_cast<int>(d))), wraps);
   }
   if (format == Format::json) {
-    Json json{{"machine", system.machine.name}, {"slice", to_text(system.slice)},         {"hypothetical", system.hypothetical},
+    Json json{{"machine", system.machine.name}, {"slice", to_text(system.slice)},         {"hypothetical", is_hypothetical(system)},
               {"chips", topology.chips()},    {"devices", system.mesh.devices()},       {"switches", shape->switches},
               {"links", shape->links},        {"least_degree", shape->least_degree},  {"largest_degree", shape->largest_degree},
               {"diameter", shape->diameter},  {"mean_distance", shape->mean_distance}};
@@ -161,7 +161,7 @@ Expected<std::string> topology_report(const System& system, Format format, const
   const auto rate = [](BytesPerSecond r) { return to_text(r); };
   std::string text = table(
       {{"machine", system.machine.name},
-       {"slice", to_text(system.slice) + (system.hypothetical ? " (hypothetical)" : "")},
+       {"slice", to_text(system.slice) + (is_hypothetical(system) ? " (hypothetical)" : "")},
        {"topology", topology_text(system)},
        {"wrap", wrap.empty() ? "-" : wrap},
        {"chips", std::to_string(topology.chips()) + (system.machine.chip.devices > 1 ? fmt::format(" of {} devices", system.machine.chip.devices) : "") +

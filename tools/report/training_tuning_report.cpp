@@ -25,7 +25,7 @@ TextOrReason maxtext_of(const TrainingPlan& plan) {
 
 std::string place_of(const TrainingRequest& request, std::size_t system, const TrainingStep& step) {
   const System& on = request.systems[system];
-  return fmt::format("{}{} {}", to_text(on.slice), on.hypothetical ? " (hypothetical)" : "", to_text(step.mesh));
+  return fmt::format("{}{} {}", to_text(on.slice), is_hypothetical(on) ? " (hypothetical)" : "", to_text(step.mesh));
 }
 
 /// "16 microbatches, interleaved-1f1b with 4 virtual stages, remat full"
@@ -90,7 +90,7 @@ Json plan_json(const TrainingTuningReport& report, std::size_t p) {
   const System& system = report.request->systems[plan.system];
   Json json{{"rank", static_cast<std::int64_t>(p) + 1},
             {"slice", to_text(system.slice)},
-            {"hypothetical", system.hypothetical},
+            {"hypothetical", is_hypothetical(system)},
             {"mesh", mesh_json(plan.step.mesh)}};
   json.update(step_json(plan.row));
   const TrainingTuning& tuning = report.tuning;
@@ -116,7 +116,7 @@ std::vector<std::vector<std::string>> plan_rows(const TrainingTuningReport& repo
     const System& system = report.request->systems[plan.system];
     const TrainingResult& result = *plan.row.training;
     rows.push_back(
-        {std::to_string(p + 1), to_text(system.slice) + (system.hypothetical ? " (hypothetical)" : ""), to_text(plan.step.mesh),
+        {std::to_string(p + 1), to_text(system.slice) + (is_hypothetical(system) ? " (hypothetical)" : ""), to_text(plan.step.mesh),
          plan.step.pipeline.empty() ? "-" : plan.step.pipeline + (plan.step.virtual_stages > 1 ? fmt::format(" x {}", plan.step.virtual_stages) : ""),
          to_text(plan.step.remat), std::to_string(plan.step.microbatches), time_text(result.step_s),
          "+" + percent(plan.row.result.makespan_s / plans.front().row.result.makespan_s - 1), mfu_text(result), to_text(result.memory.total())});

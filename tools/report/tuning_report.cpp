@@ -74,7 +74,7 @@ std::string memory_text(const MemoryUse& memory) {
 
 std::string place_of(const TuningRequest& request, const TunedPlan& plan) {
   const System& system = request.systems[plan.system];
-  return fmt::format("{}{} {}", to_text(system.slice), system.hypothetical ? " (hypothetical)" : "", to_text(system.mesh));
+  return fmt::format("{}{} {}", to_text(system.slice), is_hypothetical(system) ? " (hypothetical)" : "", to_text(system.mesh));
 }
 
 /// "ff2 backward 0.4 ms, ff1 backward 0.3 ms; but in_proj forward -0.1 ms"
@@ -193,7 +193,7 @@ Json plan_json(const TuningRequest& request, const TunedPlan& plan, Picoseconds 
   const System& system = request.systems[plan.system];
   Json mesh = Json::object();
   for (const MeshAxis& axis : system.mesh.axes()) mesh.set(axis.name, axis.size);
-  Json json{{"machine", system.machine.name}, {"slice", to_text(system.slice)}, {"hypothetical", system.hypothetical}, {"mesh", mesh}};
+  Json json{{"machine", system.machine.name}, {"slice", to_text(system.slice)}, {"hypothetical", is_hypothetical(system)}, {"mesh", mesh}};
   if (!plan.baseline.empty()) json.set("baseline", plan.baseline);
   json.set("predicted_s", in_seconds(plan.time));
   json.set("forward_s", in_seconds(plan.forward));
@@ -263,7 +263,7 @@ std::string tuning_table(const TuningReport& report) {
     const TunedPlan& plan = plans[p];
     const System& system = request.systems[plan.system];
     rows.push_back({std::to_string(p + 1) + (plan.baseline.empty() ? "" : " " + plan.baseline),
-                    to_text(system.slice) + (system.hypothetical ? " (hypothetical)" : ""), to_text(system.mesh), text(plan.time),
+                    to_text(system.slice) + (is_hypothetical(system) ? " (hypothetical)" : ""), to_text(system.mesh), text(plan.time),
                     fmt::format("+{}", percent(in_seconds(plan.time) / in_seconds(plans.front().time) - 1)), text(plan.forward), text(plan.backward),
                     percent(mfu_of(request, plan)), to_text(plan.memory.total())});
   }

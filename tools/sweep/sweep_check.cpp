@@ -314,6 +314,26 @@ class SweepCheck {
 
 }  // namespace
 
+std::vector<Diagnostic> doubts_about(const std::vector<SweepBlock>& blocks) {
+  std::vector<Diagnostic> doubts;
+  const auto add = [&](const Machine& machine) {
+    for (const Diagnostic& doubt : doubts_about(machine))
+      if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
+  };
+  for (const SweepBlock& block : blocks) {
+    const SweepAxis* machines = block.axis("machine");
+    for (const SweepValue& name : machines != nullptr ? machines->values : std::vector<SweepValue>{}) {
+      const auto machine = find_machine(name.text);
+      if (!machine) continue;
+      add(*machine);
+      for (const SweepAxis& axis : block.axes)
+        for (const SweepValue& value : axis.path.empty() ? std::vector<SweepValue>{} : axis.values)
+          if (Machine changed = *machine; !value.text.empty() && set_machine_value(changed, axis.path, value.text, "--set", value.where)) add(changed);
+    }
+  }
+  return doubts;
+}
+
 Status check_sweep(const std::vector<SweepBlock>& blocks) { return SweepCheck{}.run(blocks); }
 
 }  // namespace podsim

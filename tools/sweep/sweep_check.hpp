@@ -12,4 +12,7 @@ namespace podsim {
 /// combinations exclude is not an error, and neither is one that only the schedule excludes, such as a slice count that does not divide.
 Status check_sweep(const std::vector<SweepBlock>& blocks);
 
+/// Values of machines beyond the range of hardware, in files and in the sweep, each once.
+std::vector<Diagnostic> doubts_about(const std::vector<SweepBlock>& blocks);
+
 }  // namespace podsim

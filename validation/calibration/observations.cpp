@@ -7,6 +7,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/base/csv.hpp"
+#include "sim/machine/hardware_ranges.hpp"
 
 namespace podsim {
 
@@ -306,6 +307,19 @@ Expected<std::vector<Observation>> read_observations(std::string_view text, cons
     if (!observation) return observation.error();
     observations.push_back(*std::move(observation));
   }
+}
+
+std::vector<Diagnostic> doubts_about(const std::vector<Observation>& observations) {
+  std::vector<Diagnostic> doubts;
+  for (const Observation& o : observations) {
+    const double seconds = o.time.count(), flops = 2.0 * static_cast<double>(o.m) * static_cast<double>(o.n) * static_cast<double>(o.k);
+    const std::string name{name_of(o.op)};
+    auto doubt = doubt_about("observed time", seconds, "the time of " + name);
+    if (!doubt && flops > 0) doubt = doubt_about("observed rate of a product", flops / seconds, "the rate of " + name);
+    if (!doubt && flops == 0 && !is_fft(o) && !is_training_step(o)) doubt = doubt_about("observed bandwidth", static_cast<double>(o.bytes.count()) / seconds, "the bytes of " + name + " per second");
+    if (doubt) doubts.push_back({o.where, *std::move(doubt)});
+  }
+  return doubts;
 }
 
 std::string write_observations(const std::vector<Observation>& observations) {

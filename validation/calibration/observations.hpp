@@ -66,6 +66,8 @@ inline Bytes tensor_bytes(const Observation& o) { return o.op == ObservedOp::all
 /// numbers that are not positive or too large to multiply (2^20 devices, 2^42 bytes, 2^30 rows or columns), fields that do not belong to the
 /// operation, groups without a slice.
 Expected<std::vector<Observation>> read_observations(std::string_view text, const std::string& file);
+/// Times of an observation beyond the range of hardware (sim/machine/hardware_ranges.hpp), and the bandwidth or rate that they mean, each at its row.
+std::vector<Diagnostic> doubts_about(const std::vector<Observation>& observations);
 std::string write_observations(const std::vector<Observation>& observations);
 
 }  // namespace podsim

@@ -354,6 +354,10 @@ void conclude(Run& run, std::optional<Metrics> metrics, const Stopwatch& wall, c
   run.row.result.trust = prepared.trust;
   run.row.result = result_of(run);
   run.row.result.engine = options.engine->name;
+  if (options.engine->name == "analytic") {  // as if no transfers shared a link
+    run.row.result.hypothetical = true;
+    run.row.result.trust = as_what_if(std::move(run.row.result.trust));
+  }
   if (const Bytes hbm = run.system->machine.chip.hbm; hbm < Bytes{std::numeric_limits<std::int64_t>::max()}) run.row.hbm = hbm;
   const HloPeakMemory* const module = module_memory(run);
   run.row.over_hbm = (module != nullptr ? module->required : run.metrics.peak_memory) > run.system->machine.chip.hbm;

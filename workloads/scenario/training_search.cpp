@@ -42,9 +42,7 @@ class TrainingSearch {
     levels_.resize(space_.candidates.size());
     while (!request_.stop.requested() && round()) tell();
     found_.interrupted = request_.stop.requested();
-    for (const auto& [system, plan] : best_) found_.plans.push_back(plan.plan);
-    std::stable_sort(found_.plans.begin(), found_.plans.end(), before);
-    if (found_.plans.size() > request_.top) found_.plans.resize(request_.top);
+    found_.plans = best_plans();
     std::stable_sort(too_large_.begin(), too_large_.end());
     found_.over_memory = static_cast<std::int64_t>(too_large_.size());
     if (found_.plans.empty() && !found_.interrupted) return nothing_fits();
@@ -114,13 +112,30 @@ class TrainingSearch {
     return true;
   }
 
-  void tell() const {
-    if (!request_.progress) return;
-    TrainingRequest::Progress progress{found_.candidates, found_.simulated, {}, 0};
+  [[nodiscard]] std::vector<TrainingPlan> best_plans() const {
+    std::vector<TrainingPlan> plans;
+    for (const auto& [system, best] : best_) plans.push_back(best.plan);
+    std::stable_sort(plans.begin(), plans.end(), before);
+    if (plans.size() > request_.top) plans.resize(request_.top);
+    return plans;
+  }
+
+  void tell() {
+    std::optional<double> best_s;
     for (const auto& [system, best] : best_)
-      progress.best_s = std::min(progress.best_s.value_or(std::numeric_limits<double>::infinity()), best.plan.row.result.makespan_s);
-    progress.bound_s = open_.empty() ? 0 : open_.begin()->first;
-    request_.progress(progress);
+      best_s = std::min(best_s.value_or(std::numeric_limits<double>::infinity()), best.plan.row.result.makespan_s);
+    if (request_.progress) request_.progress({found_.candidates, found_.simulated, best_s, open_.empty() ? 0 : open_.begin()->first});
+    if (request_.improved && best_s != told_best_s_) request_.improved([this] { return so_far(); });
+    told_best_s_ = best_s;
+  }
+
+  [[nodiscard]] TrainingTuning so_far() const {
+    TrainingTuning tuning = found_;
+    tuning.plans = best_plans();
+    tuning.over_memory = static_cast<std::int64_t>(too_large_.size());
+    tuning.layers = costs_.simulated();
+    tuning.interrupted = true;
+    return tuning;
   }
 
   void exclude(const std::string& kind, double bound, std::size_t system, const TrainingStep& step, std::string needs) {
@@ -331,6 +346,7 @@ class TrainingSearch {
   std::vector<int> levels_;  // of candidates: 0 arithmetic_bound(), 1 quick_bound(), 2 step_bound()
   std::size_t rounds_ = 0;
   std::map<std::size_t, Best> best_;  // by system
+  std::optional<double> told_best_s_;
   std::map<std::string, BindingConstraint> excluded_;
   std::vector<std::pair<Bytes, Node>> too_large_;  // what they need at least
   std::optional<Diagnostic> first_problem_;

@@ -11,6 +11,8 @@
 
 namespace podsim {
 
+struct TrainingTuning;
+
 /// What is searched. Lists say what may be taken; an empty one leaves it open.
 struct TrainingRequest {
   TrainingSpec spec;            // of its step the model, batch, optimiser, scan, loss_chunks and pad; its mesh, pipeline and so on do not matter
@@ -30,6 +32,7 @@ struct TrainingRequest {
     double bound_s = 0;  // no plan is faster
   };
   std::function<void(const Progress&)> progress{};
+  std::function<void(const std::function<TrainingTuning()>&)> improved{};  // told whenever a faster plan is known; the function makes the answer so far
 };
 
 inline constexpr std::int64_t most_microbatches = 1024, most_virtual_stages = 12;

@@ -106,12 +106,7 @@ bool has_nodes(const System& system) {
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering) {
   const Trust& machine = system.machine.trust;
   RunTrust trust{std::string{name_of(machine.level)}, machine.dataset, machine.error};
-  if (system.hypothetical || system.machine.slices.any_shape || machine.level == TrustLevel::hypothetical) {
-    trust.level = name_of(TrustLevel::hypothetical);
-    trust.fitted_error = machine.error;
-    trust.error.reset();
-    return trust;
-  }
+  if (is_hypothetical(system) || system.machine.slices.any_shape) return as_what_if(std::move(trust));
   if (machine.level != TrustLevel::fitted) return trust;
   if (machine.covers.empty()) {
     trust.beyond = {"the machine's file does not say what it was fitted to"};
@@ -119,8 +114,6 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::s
   }
   Comparison comparison = compared(system, run);
   const std::size_t known = comparison.beyond.size();
-  if (!system.faults.none())
-    comparison.beyond.emplace_back("broken or slow parts, fitted without");
   const bool communicates_any = std::any_of(run.begin(), run.end(), [](const Coverage& one) { return one.devices > 1; });
   if (communicates_any && !system.devices.empty()) comparison.beyond.emplace_back("a mesh on listed devices, fitted on all of a slice");
   const bool communicates = std::any_of(run.begin(), run.end(), [](const Coverage& one) { return one.devices > 1 && one.operation != CostKind::permute; });
@@ -140,6 +133,12 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::s
   trust.error = error.median;
   trust.p95_error = error.p95;
   return trust;
+}
+
+RunTrust as_what_if(RunTrust trust) {
+  RunTrust what_if{std::string{name_of(TrustLevel::hypothetical)}, std::move(trust.dataset)};
+  what_if.fitted_error = trust.fitted_error ? trust.fitted_error : trust.error;
+  return what_if;
 }
 
 std::vector<std::string> lines_of(const RunTrust& trust) {

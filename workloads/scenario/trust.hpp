@@ -34,13 +34,16 @@ const std::array<TierError, tier_count>& tier_errors();
 bool has_nodes(const System& system);
 
 /// `run`: operations_in() of what ran.
-///   hypothetical   the machine or the slice is a what-if
+///   hypothetical   the machine or the slice is a what-if, or parts are broken or slow
 ///   fitted         the fit covers the whole run, or the machine's file does not say what it was fitted to (`beyond` says so); the error is the fit's
 ///   extrapolated   the fit does not cover an operation, a number of devices, dimensions, sizes, or several operations at once; the error is that of the
-///                  furthest tier. With broken or slow parts, or collectives by another algorithm, the error is unknown
+///                  furthest tier. With collectives by another algorithm the error is unknown
 ///   else           the level in the machine's file
 /// `lowering` names the algorithm of all collectives; empty: ring, or line on open axes, inside nodes before between them, as in fits.
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering = {});
+
+/// The trust in a what-if on the same machine: hypothetical, without an error. For results of an engine in which no transfers share a link.
+RunTrust as_what_if(RunTrust trust);
 
 /// "fitted: v5p 2x2 profile, median error 1.2 %", in lines.
 std::vector<std::string> lines_of(const RunTrust& trust);

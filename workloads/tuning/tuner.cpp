@@ -14,7 +14,7 @@ namespace podsim {
 namespace {
 
 /// Enough to keep some cores busy, and the same on every machine: what is simulated does not depend on the threads.
-constexpr std::size_t batch = 8;
+constexpr std::size_t batch = 8, exhaustive_batch = 256;
 
 class Search {
  public:
@@ -116,13 +116,10 @@ class Search {
   }
 
   void finish(Tuning& tuning) const {
-    tuning.simulated = costs_.simulations();
+    count(tuning);
     tuning.parts = costs_.simulated();
-    for (const SystemSearch& search : searches_) {
-      tuning.candidates += search.candidates();
-      if (!stopped()) tuning.pruned += search.never_simulated();
-    }
-    tuning.excluded = excluded_;
+    if (!stopped())
+      for (const SystemSearch& search : searches_) tuning.pruned += search.never_simulated();
     for (std::size_t p = 0; p < searches_.size(); ++p)
       if (!best_[p] && !stopped())
         for (const std::string& reason : searches_[p].reasons()) tuning.excluded.push_back({name_of_pod(p), reason});
@@ -130,6 +127,12 @@ class Search {
   }
 
  private:
+  void count(Tuning& tuning) const {
+    tuning.simulated = costs_.simulations();
+    for (const SystemSearch& search : searches_) tuning.candidates += search.candidates();
+    tuning.excluded = excluded_;
+  }
+
   [[nodiscard]] bool stopped() const { return request_.stop.requested(); }
   [[nodiscard]] bool is_ours(std::size_t p) const { return p % request_.shares == request_.share; }
   [[nodiscard]] std::string name_of_pod(std::size_t p) const {
@@ -175,9 +178,29 @@ class Search {
       costs_.simulate(jobs, simulated);
     // Systems may share what was found.
     stale_.assign(searches_.size(), true);
-    if (!request_.progress) return;
+    if (!request_.progress && !request_.improved) return;
+    const std::optional<Picoseconds> before = incumbent_;
     for (const PartCosts::Job& job : jobs)
       if (const auto path = searches_[job.system].best(true)) incumbent_ = incumbent_ ? std::min(*incumbent_, path->time) : path->time;
+    if (request_.improved && incumbent_ != before) request_.improved([this] { return so_far(); });
+  }
+
+  /// The best of the plans that are known by now. Leaves out systems whose fastest known plan needs too much memory.
+  Tuning so_far() {
+    std::vector<std::pair<SystemSearch::Path, std::size_t>> paths;
+    for (std::size_t p = 0; p < searches_.size(); ++p)
+      if (auto path = searches_[p].best(true)) paths.emplace_back(*std::move(path), p);
+    std::stable_sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.first.time < b.first.time; });
+    Tuning tuning;
+    for (const auto& [path, p] : paths) {
+      if (tuning.plans.size() == std::max<std::size_t>(request_.top, 1)) break;
+      TunedPlan plan = searches_[p].plan_of(path);
+      if (!request_.hbm || plan.memory.total() <= *request_.hbm) tuning.plans.push_back(std::move(plan));
+    }
+    sort(tuning.plans);
+    count(tuning);
+    tuning.interrupted = true;
+    return tuning;
   }
 
   void simulate_everything() {
@@ -189,7 +212,8 @@ class Search {
     std::set<std::string> different;
     for (const PartCosts::Job& job : jobs) different.insert(costs_.key(job.system, job.part));
     all_parts_ = static_cast<std::int64_t>(different.size());
-    simulate(jobs);
+    for (std::size_t first = 0; first < jobs.size(); first += exhaustive_batch)
+      simulate({jobs.begin() + static_cast<std::ptrdiff_t>(first), jobs.begin() + static_cast<std::ptrdiff_t>(std::min(first + exhaustive_batch, jobs.size()))});
   }
 
   std::vector<TunedPlan> known_plans(std::optional<Bytes> limit) {

@@ -22,6 +22,8 @@ struct TuningProgress {
   std::int64_t parts_in_all = 0;    // for an exhaustive search
 };
 
+struct Tuning;
+
 /// A plan that is always evaluated, wherever the search looks.
 struct BaselinePlan {
   std::string name;
@@ -50,6 +52,7 @@ struct TuningRequest {
   std::shared_ptr<const SimulatedParts> elsewhere{};
   Cancellation stop;
   std::function<void(const TuningProgress&)> progress{};
+  std::function<void(const std::function<Tuning()>&)> improved{};  // told whenever a faster plan is known; the function makes the answer so far
 };
 
 struct TunedPart {
