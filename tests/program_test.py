@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
 import resource
 import shutil
@@ -311,6 +312,32 @@ class Signals(ProcessCase):
                 _, err = process.communicate(timeout=30)
                 self.assertEqual(process.returncode, 130, (words, after, err))
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_tune_says_what_it_knows_though_the_search_does_not_hear_the_signal(self):
+        pod = ["--machine", "tpu_v4", "--chips", "512", "--exhaustive", "--format", "json", "--threads", "1"]
+        for words in (["--workload", "gpt3-block"], ["--training", "llama3-8b"]):
+            for known in (False, True):
+                master, slave = pty.openpty()
+                process = subprocess.Popen([PODSIM, "tune", *pod, *words], stdout=subprocess.PIPE, stderr=slave, text=True, start_new_session=True)
+                self.addCleanup(process.__exit__, None, None, None)
+                self.addCleanup(process.kill)
+                os.close(slave)
+                wait_for(lambda: handles_signals(process))
+                if known:
+                    told = b""
+                    while b"best so far" not in told:
+                        told += os.read(master, 4096)
+                process.send_signal(signal.SIGINT)
+                process.send_signal(signal.SIGSTOP)  # the time to answer passes
+                time.sleep(0.5)
+                process.send_signal(signal.SIGCONT)
+                out, _ = process.communicate(timeout=60)
+                os.close(master)
+                self.assertEqual(process.returncode, 130, words)
+                answer = json.loads(out)
+                self.assertTrue(answer["interrupted"], words)
+                if known:
+                    self.assertGreater(len(answer["plans"]), 0, words)
 
     def test_one_thread_is_one_thread(self):
         pod = ["--machine", "tpu_v4", "--slice"]

@@ -111,6 +111,10 @@ TEST(ShippedMachines, HaveTheRatesOfElementTypesOfTheirDataSheets) {
   }
 }
 
+TEST(ShippedMachines, AreWithinTheRangeOfHardware) {
+  for (const std::string& name : shipped_machines()) EXPECT_THAT(doubts_about(*find_machine(name)), ::testing::IsEmpty()) << name;
+}
+
 TEST(ShippedMachines, TellWhereSourcesDisagreeOnTheLinks) {
   EXPECT_THAT(find_machine("tpu_v5p")->sources.at("link[x].bandwidth"), ::testing::HasSubstr("implies 100 GB/s"));
   EXPECT_THAT(find_machine("tpu_v5e")->sources.at("link[x].bandwidth"), ::testing::HasSubstr("implies 50 GB/s"));

@@ -150,6 +150,23 @@ TEST_F(LocalCosts, EachRegionFillsTheLanesOfItsOwnRows) {
   EXPECT_DOUBLE_EQ(time(copy(long_rows, long_rows)), 2 * (129 * 4) * (256.0 / 129) / 1e9);
 }
 
+TEST_F(LocalCosts, AnLuFactorisationWaitsForEachOfItsPivots) {
+  program.buffers.push_back({"systems", {100, 16, 16}, DType::f32, Role::scratch, {}, {}});
+  program.buffers.push_back({"sides", {100, 16, 1}, DType::f32, Role::scratch, {}, {}});
+  const Region systems{BufferId{3}, {all(100), all(16), all(16)}}, sides{BufferId{4}, {all(100), all(16), all(1)}};
+  const Local solve{LocalKind::solve, {systems, sides}, {sides}};
+  machine.chip.hbm_bandwidth = unlimited<BytesPerSecond>;
+  const double arithmetic = time(solve);
+  EXPECT_GT(arithmetic, 0);
+  machine.chip.pivot_latency = Seconds{2e-6};
+  EXPECT_DOUBLE_EQ(time(solve), 16 * 2e-6) << "all systems at once";
+  machine.chip.pivot_latency = Seconds{1e-15};
+  EXPECT_DOUBLE_EQ(time(solve), arithmetic) << "the longer one counts";
+  machine.software.launch[static_cast<std::size_t>(CostKind::local)] = Seconds{5e-6};
+  machine.chip.pivot_latency = Seconds{2e-6};
+  EXPECT_DOUBLE_EQ(time(solve), 5e-6 + 16 * 2e-6);
+}
+
 TEST_F(LocalCosts, StackingIsACopyThatMayBeSlower) {
   const Local stack{LocalKind::stack, {narrow}, {wide}};
   EXPECT_DOUBLE_EQ(time(stack), time(copy(narrow, wide)));

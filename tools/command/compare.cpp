@@ -97,7 +97,7 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (!how) return how.error();
   const auto record = record_request(options);
   if (!record) return record.error();
-  ProgressLine line{console, options.flag("quiet")};
+  ProgressLine line{console, options.flag("quiet"), 1, ProgressLine::Elsewhere::lines};
   show_on(line, *how);
   how->tell("laying out the systems");
   auto setup = comparison_of(options);

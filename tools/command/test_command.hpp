@@ -26,8 +26,8 @@ inline Outcome run_words(const std::vector<std::string>& words, bool terminal = 
   return {status, out.str(), err.str()};
 }
 
-/// A command line without its `podsim`, split at spaces; 'a word in quotes' may hold some.
-inline Outcome podsim(const std::string& line) {
+/// The words of a command line without its `podsim`, split at spaces; 'a word in quotes' may hold some.
+inline std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;
   bool quoted = false, inside = false;
   for (const char c : line) {
@@ -37,8 +37,9 @@ inline Outcome podsim(const std::string& line) {
     inside = !separates;
     if (!separates && c != '\'') words.back() += c;
   }
-  return run_words(words);
+  return words;
 }
+inline Outcome podsim(const std::string& line) { return run_words(words_of(line)); }
 
 /// The JSON of a line that must succeed and say nothing on standard error.
 inline nlohmann::ordered_json json_of(const std::string& line) {

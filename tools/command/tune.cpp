@@ -111,6 +111,7 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
   AnswerSoFar so_far{options, console};
   so_far.nothing("0 parts simulated", nothing_known);
   auto request = tuning_request(options, console);
+  if (!request && request.error().cause == Cause::cancelled) return so_far.print_nothing("0 parts simulated", nothing_known);
   if (!request) return request.error();
   warn(doubts_about(request->systems.front().machine), console);
   const auto record = record_request(options);

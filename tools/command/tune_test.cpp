@@ -141,11 +141,46 @@ TEST(Tune, CtrlCGivesTheBestSoFarOrSaysThatThereIsNone) {
   Console console{out, err, false, &interrupted};
   EXPECT_EQ(run_command({"tune", "--machine", "tpu_v4", "--slice", "4x4", "--workload", "gpt3-block"}, console), exit_interrupted);
   EXPECT_THAT(err.str(), HasSubstr("interrupted before the first plan was known"));
+  EXPECT_EQ(out.str(), "");
+  for (const char* workload : {"--workload", "--training"}) {
+    out.str("");
+    EXPECT_EQ(run_command({"tune", "--machine", "tpu_v4", "--slice", "4x4x4", workload, workload == std::string{"--workload"} ? "gpt3-block" : "llama3-8b", "--format", "json"}, console), exit_interrupted);
+    const auto json = nlohmann::json::parse(out.str());
+    EXPECT_EQ(json["interrupted"], true);
+    EXPECT_EQ(json["plans"].size(), 0U);
+    EXPECT_EQ(json["simulated"], 0);
+  }
   // With a baseline, whose parts are simulated before any other.
   err.str("");
   EXPECT_EQ(run_command({"tune", "--machine", "tpu_v4", "--slice", "4x4", "--workload", "gpt3-block", "--baseline", "meshslice-reference"}, console),
             exit_interrupted);
   EXPECT_THAT(err.str(), HasSubstr("interrupted before the first plan was known"));
+}
+
+struct KeptAnswer {
+  static inline std::vector<std::string> outs{}, errs{};
+  static void keep(const std::string& out, const std::string& err) { outs.push_back(out), errs.push_back(err); }
+};
+
+/// What an end that the search does not hear of prints (tools/interruption.hpp).
+TEST(Tune, KeepsTheAnswerSoFarFromTheBeginningOn) {
+  const std::string step = "tune --machine tpu_v4 --slice 2x2x1 --training " PODSIM_SOURCE_DIR "/workloads/training/examples/small.textproto --batch 8 --pad";
+  for (const std::string& line : {"tune" + on_16 + small, step}) {
+    KeptAnswer::outs.clear(), KeptAnswer::errs.clear();
+    std::ostringstream out, err;
+    Console console{out, err};
+    console.known_so_far = &KeptAnswer::keep;
+    ASSERT_EQ(run_command(words_of(line + " --format json"), console), exit_done) << err.str();
+    ASSERT_GE(KeptAnswer::outs.size(), 2U) << line;
+    EXPECT_EQ(nlohmann::json::parse(KeptAnswer::outs.front())["plans"].size(), 0U);
+    EXPECT_THAT(KeptAnswer::errs.front(), HasSubstr("interrupted before the first plan was known: 0 "));
+    for (std::size_t i = 0; i < KeptAnswer::outs.size(); ++i) {
+      const auto json = nlohmann::json::parse(KeptAnswer::outs[i]);
+      EXPECT_EQ(json["interrupted"], true);
+      EXPECT_EQ(json["plans"].empty(), i == 0);
+    }
+    EXPECT_EQ(nlohmann::json::parse(out.str())["interrupted"], false);
+  }
 }
 
 TEST(Tune, SaysWhatIsWrong) {

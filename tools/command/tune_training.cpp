@@ -211,6 +211,7 @@ Expected<int> tune_training_and_print(const Options& options, Console& console) 
   AnswerSoFar so_far{options, console};
   so_far.nothing("0 steps simulated", nothing_known);
   auto request = training_request(options, console);
+  if (!request && request.error().cause == Cause::cancelled) return so_far.print_nothing("0 steps simulated", nothing_known);
   if (!request) return in_options(request.error());
   warn(doubts_about(request->systems.front().machine), console);
   const auto record = record_request(options);

@@ -49,6 +49,25 @@ TEST(WhatIf, ShowTopologySaysWhatATwistGains) {
   EXPECT_EQ(json_of("run --machine tpu_v5p --slice 2x2x4 --topology twisted " + gather_col)["hypothetical"], true);
 }
 
+TEST(WhatIf, BrokenAndSlowPartsAndLinksThatNobodySharesAreHypothetical) {
+  const std::string pod = "--machine tpu_v5p --slice 4x4x4 --collective all-gather --axis col --bytes 1MiB --algorithm ring ";
+  const auto as_built = json_of("run " + pod);
+  EXPECT_EQ(as_built["hypothetical"], false);
+  EXPECT_NE(as_built["trust"]["level"], "hypothetical");
+  for (const char* what_if : {"--fail 0.0.0-0.1.0", "--degrade 0.0.0-0.1.0=0.5", "--straggler 1.1.1=0.8", "--straggler random:1%=0.8", "--engine analytic"}) {
+    const auto json = json_of("run " + pod + what_if);
+    EXPECT_EQ(json["hypothetical"], true) << what_if;
+    EXPECT_EQ(json["trust"]["level"], "hypothetical") << what_if;
+    EXPECT_TRUE(json["trust"]["error"].is_null()) << what_if;
+    EXPECT_THAT(podsim("run " + pod + what_if).out, HasSubstr("hypothetical: a what-if")) << what_if;
+    EXPECT_EQ(json_of("compare " + pod + what_if)["rows"][0]["hypothetical"], true) << what_if;
+  }
+  const std::string tuned = "tune --machine tpu_v5p --slice 2x2x1 --gemm m=256,n=256,k=256 --pass forward ";
+  EXPECT_EQ(json_of(tuned)["plans"][0]["hypothetical"], false);
+  EXPECT_EQ(json_of(tuned + "--straggler 1.1.0=0.8")["plans"][0]["hypothetical"], true);
+  EXPECT_EQ(json_of(tuned + "--set link.latency=2us")["plans"][0]["hypothetical"], true);
+}
+
 TEST(WhatIf, SlicesMeetOverTheNetworkInterfacesOfTheirHosts) {
   // One host of four chips in each of two slices: all four cross at once, and share 25 GB/s.
   const std::string line =

@@ -20,8 +20,12 @@ constexpr std::size_t least_columns = 10;             // of a terminal
 
 }  // namespace
 
-ProgressLine::ProgressLine(Console& console, bool quiet, double after)
-    : console_{console}, on_{(console.err_is_terminal || calls_back(console)) && !quiet}, next_{after} {}
+ProgressLine::ProgressLine(Console& console, bool quiet, double after, Elsewhere elsewhere, double between_lines_elsewhere)
+    : console_{console},
+      own_lines_{elsewhere == Elsewhere::lines && !console.err_is_terminal && console.caller == nullptr},
+      on_{(console.err_is_terminal || calls_back(console) || own_lines_) && !quiet},
+      between_{own_lines_ ? between_lines_elsewhere : between_lines},
+      next_{own_lines_ ? between_lines_elsewhere : after} {}
 
 void ProgressLine::doing(const std::string& what) {
   if (!on_) return;
@@ -48,7 +52,7 @@ std::string ProgressLine::counted(double now) const {
 }
 
 void ProgressLine::count_seconds() {
-  if (!on_ || ticking_.joinable()) return;
+  if (!on_ || own_lines_ || ticking_.joinable()) return;  // lines are as rare as what the work says
   try {
     ticking_ = std::thread{[this] { tick(); }};
   } catch (const std::system_error&) {  // no thread to be had: the line is written when the work says something
@@ -76,11 +80,16 @@ void ProgressLine::show_what(double now) { print(fmt::format("{}, {:.0f} s", wha
 
 void ProgressLine::print(const std::string& what, double now) {
   if (ended_) return;
-  next_ = now + between_lines;
+  next_ = now + between_;
   last_ = now;
   shown_ = true;
   const std::string text = counted(now) + what;
   if (calls_back(console_)) return console_.caller->progress(text);
+  if (own_lines_) {
+    fmt::print(console_.err, "podsim: {}\n", on_one_line(text, std::string::npos));
+    console_.err.flush();
+    return;
+  }
   // A line that goes on in the next one could not be erased.
   const std::size_t columns = console_.err_columns > least_columns ? console_.err_columns - 1 : std::string::npos;
   fmt::print(console_.err, "\r\033[K{}", on_one_line(text, columns));

@@ -1,4 +1,4 @@
-// Progress of long work: one line on the terminal, written over.
+// Progress of long work: one line on the terminal, written over; of some work also a line now and then elsewhere.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,11 @@ namespace podsim {
 /// it. Erased at the end.
 class ProgressLine {
  public:
-  ProgressLine(Console& console, bool quiet, double after = 1);
+  /// Off a terminal nothing, or after so many seconds, and again and again, a line of its own.
+  enum class Elsewhere { nothing, lines };
+  static constexpr double between_own_lines = 10;
+
+  ProgressLine(Console& console, bool quiet, double after = 1, Elsewhere elsewhere = Elsewhere::nothing, double between_lines_elsewhere = between_own_lines);
   ~ProgressLine() { end(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -45,8 +49,9 @@ class ProgressLine {
   void tick();
 
   Console& console_;
+  const bool own_lines_;  // on no terminal
   bool on_, shown_ = false, ended_ = false;
-  double next_, last_ = 0, since_ = 0, counting_since_ = 0;
+  double between_, next_, last_ = 0, since_ = 0, counting_since_ = 0;
   std::size_t done_ = 0, all_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::string what_;

@@ -51,6 +51,26 @@ TEST(ProgressLine, CountsPartsWithTheirRateAndTheTimeLeft) {
   EXPECT_THAT(screen.err.str(), ::testing::ContainsRegex("2 of 8, [0-9.]+/s, [0-9]+ s left: fits, "));
 }
 
+TEST(ProgressLine, ElsewhereIsALineOfItsOwnNowAndThenIfItIsWanted) {
+  std::ostringstream out, err;
+  Console console{out, err};
+  {
+    ProgressLine none{console, false, 0};
+    none.doing("a long sum");
+    ProgressLine quiet{console, true, 0, ProgressLine::Elsewhere::lines, 0};
+    quiet.doing("a long sum");
+    ProgressLine rare{console, false, 0, ProgressLine::Elsewhere::lines};
+    rare.doing("a long sum");
+  }
+  EXPECT_EQ(err.str(), "") << "the first line after ten seconds";
+  {
+    ProgressLine line{console, false, 1, ProgressLine::Elsewhere::lines, 0};
+    line.counting(2, 8);
+    line.doing("a long sum");
+  }
+  EXPECT_THAT(err.str(), ::testing::MatchesRegex("podsim: 2 of 8.*: a long sum, 0 s\n"));
+}
+
 TEST(ProgressLine, IsNoWiderThanTheTerminal) {
   Screen screen;
   screen.console.err_columns = 20;

@@ -175,25 +175,28 @@ std::vector<Together> to_play(std::span<PlannedSystem> systems) {
 
 void play_one(const Planned& planned, const RunOptions& options, BestTimes& best) {
   const auto& [on, plan, groups] = planned;
-  if (has_alternatives(*on)) {
-    plan->row = finished_row(simulate(on->system, plan->variant->problem, options));
-    return;
-  }
   RunOptions within = options;
   within.control.limit = best.limit(groups);
-  auto run = simulate(plan->posed->system, plan->posed->problem, within);
+  auto run = has_alternatives(*on) ? simulate(on->system, plan->variant->problem, within) : simulate(plan->posed->system, plan->posed->problem, within);
   plan->slower = run && run->timeline.interrupted && !options.stopped();
   if (run && !run->timeline.interrupted) best.add(groups, run->timeline.makespan);
   plan->row = finished_row(std::move(run));
+}
+
+/// By the cuts of the topology, but for rounding; zero of what is no collective.
+Picoseconds least_by_cuts(const ProblemSummary& problem) {
+  if (!problem.collective || !problem.collective->bound) return {};
+  return Picoseconds{static_cast<std::int64_t>(problem.collective->bound->count() * (1 - 1e-6) * 1e12)};
 }
 
 /// None of them takes less.
 Picoseconds least_time(const Together& together) {
   Picoseconds least = end_of_clock;
   for (const Planned& planned : together) {
-    if (has_alternatives(*planned.on)) return {};
     const PosedProblem& posed = *planned.plan->posed;
-    least = std::min(least, least_core_time(posed.system.machine, posed.problem.schedule));
+    // Of alternatives, which place devices otherwise, only what the cuts of the topology say.
+    const Picoseconds core = has_alternatives(*planned.on) ? Picoseconds{} : least_core_time(posed.system.machine, posed.problem.schedule);
+    least = std::min(least, std::max(core, least_by_cuts(posed.problem.summary)));
   }
   return least;
 }

@@ -126,20 +126,23 @@ Expected<Run> simulate(const System& system, const ProblemSpec& problem, const R
   std::stable_sort(candidates.begin(), candidates.end(), [](const Prepared& a, const Prepared& b) {
     return a.run.model.deployment.activities() < b.run.model.deployment.activities();
   });
-  std::optional<Run> best;
+  std::optional<Run> best, cut_short;
   for (Prepared& candidate : candidates) {
     RunOptions within = options;
-    if (best) within.control.limit = best->timeline.makespan;
+    if (best) within.control.limit = std::min(within.control.limit, best->timeline.makespan);
     const Status played = play(candidate.run, within);
     if (!played && (candidate.as_it_is || played.error().cause != Cause::input)) return played.error();
     if (!played) continue;
     const Timeline& timeline = candidate.run.timeline;
-    if (timeline.interrupted && (!best || options.stopped())) return std::move(candidate.run);
-    if (timeline.interrupted) continue;
+    if (timeline.interrupted && options.stopped()) return std::move(candidate.run);
+    if (timeline.interrupted) {
+      if (!cut_short) cut_short = std::move(candidate.run);
+      continue;
+    }
     if (!best || timeline.makespan < best->timeline.makespan || (timeline.makespan == best->timeline.makespan && candidate.as_it_is))
       best = std::move(candidate.run);
   }
-  return *std::move(best);
+  return best ? *std::move(best) : *std::move(cut_short);
 }
 
 Expected<double> healthy_makespan(const System& system, const ProblemSpec& problem, const RunOptions& given) {

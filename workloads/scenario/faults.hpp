@@ -20,7 +20,8 @@ struct Alternative {
 std::vector<Alternative> alternatives(const System& system);
 
 /// A problem on a system; open choices are made first (pose()). With broken cables the fastest of the alternatives, ties: the system as it is;
-/// `row.rings` names it. The simulation of an alternative stops when it is certain to be slower. Errors: those of the system as it is.
+/// `row.rings` names it. The simulation of an alternative stops when it is certain to be slower; if all take longer than `options.control.limit`, the run is
+/// interrupted. Errors: those of the system as it is.
 Expected<Run> simulate(const System& system, const ProblemSpec& problem, const RunOptions& options = {});
 
 /// The makespan without faults. Errors: those of a run.

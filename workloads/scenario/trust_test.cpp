@@ -80,9 +80,10 @@ TEST(Trust, OfAWhatIfHasNoError) {
   const auto broken = with_faults(pod_with(fitted_machine(), "2x8"), {.slow_devices = {{ChipId{3}, 0, 0.5}}});
   ASSERT_TRUE(broken) << to_text(broken.error());
   const RunTrust slow = trust_of(*broken, fitted_machine().trust.covers);
-  EXPECT_EQ(slow.level, "extrapolated");
+  EXPECT_EQ(slow.level, "hypothetical") << "with slow parts";
   EXPECT_EQ(slow.error, std::nullopt);
-  EXPECT_THAT(slow.beyond, ::testing::Contains("broken or slow parts, fitted without"));
+  EXPECT_EQ(slow.fitted_error, 0.034);
+  EXPECT_EQ(as_what_if(slow), slow);
 }
 
 TEST(Trust, OfCollectivesByAnotherAlgorithmIsExtrapolatedByNobodyKnowsHowMuch) {
