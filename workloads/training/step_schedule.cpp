@@ -61,6 +61,12 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 }
 
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options) {
+  if (step.microbatches > most_layer_passes / step.model.layers / options.steps) {
+    const bool once = step.microbatches == 1, one_step = options.steps == 1;
+    return Diagnostic{of_field(!once ? "microbatches" : one_step ? "layers" : "steps"),
+                      fmt::format("expected at most {} passes of layers in all, found {} layers for {} microbatch{}{}", most_layer_passes, step.model.layers, step.microbatches,
+                                  once ? "" : "es", one_step ? "" : fmt::format(" in {} steps", options.steps))};
+  }
   auto pipeline = pipeline_of(step, options.fuse_steady_state);
   if (!pipeline) return pipeline.error();
   auto parts = step_parts(step, mesh, plan, options.optimiser);

@@ -30,6 +30,9 @@ struct TrainingSchedule {
   std::vector<std::vector<MemoryKind>> memory;  // by program and buffer. The scratch buffers of functions are working memory
 };
 
+/// Layers times microbatches times steps: so many take about ten seconds and 2 GB. 128 layers of 512 microbatches, as the largest published steps have.
+inline constexpr std::int64_t most_layer_passes = 1 << 16;
+
 /// The pipeline of a step: 1f1b where it has one stage. Errors: those of executed_lists() and pipeline_step().
 Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_state);
 
@@ -38,7 +41,7 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 ///
 /// The step must be divided() (an assert), and `mesh` has its axes. Left out: biases and the parameters of norms, the clipping of
 /// gradients, checkpoints and input.
-/// Errors: those of step_parts(), pipeline_of() and write_pipeline(). Cost O(layers * microbatches * steps) tasks.
+/// Errors: those of step_parts(), pipeline_of() and write_pipeline(); more than most_layer_passes. Cost O(layers * microbatches * steps) tasks.
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options = {});
 
 /// What its outputs are, on whole arrays, from the plain layers.
