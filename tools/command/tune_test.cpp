@@ -170,7 +170,7 @@ TEST(Tune, KeepsTheAnswerSoFarFromTheBeginningOn) {
     std::ostringstream out, err;
     Console console{out, err};
     console.known_so_far = &KeptAnswer::keep;
-    ASSERT_EQ(run_command(words_of(line + " --format json"), console), exit_done) << err.str();
+    ASSERT_EQ(run_command(test::words_of(line + " --format json"), console), exit_done) << err.str();
     ASSERT_GE(KeptAnswer::outs.size(), 2U) << line;
     EXPECT_EQ(nlohmann::json::parse(KeptAnswer::outs.front())["plans"].size(), 0U);
     EXPECT_THAT(KeptAnswer::errs.front(), HasSubstr("interrupted before the first plan was known: 0 "));
