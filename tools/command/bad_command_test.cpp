@@ -296,7 +296,7 @@ TEST(BadCommand, RunsBeyondTheClockAreErrors) {
 TEST(HostileSizes, OfTrainingStepsAreRefusedWithTheirLimit) {
   const std::string step = "run --machine tpu_v5p --slice 2x2x1 --training llama3-8b --force ";
   for (const auto& [sizes, error] : std::vector<std::pair<std::string, std::string>>{
-           {"--layers 1000000", "podsim: error: the model's layers: expected at most 65536 passes of layers in all, found 1000000 layers for 1 microbatch\n"},
+           {"--layers 1000000", "podsim: error: --layers: expected at most 65536 passes of layers in all, found 1000000 layers for 1 microbatch\n"},
            {"--batch 40000 --microbatches 10000", "podsim: error: --microbatches: expected at most 65536 passes of layers in all, found 32 layers for 10000 microbatches\n"},
            {"--mesh stage=4 --batch 65536 --microbatches 65536", "podsim: error: --microbatches: expected at most 65536 passes of layers in all, found 32 layers for 65536 microbatches\n"},
            {"--batch 4294967300 --microbatches 4294967297 --seq 1 --pad",
