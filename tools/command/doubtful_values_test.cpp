@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::string doubted_gather = " --slice 2x2x2 --collective all-doubted_gather --bytes 1MiB --axis row";
+const std::string doubted_gather = " --slice 2x2x2 --collective all-gather --bytes 1MiB --axis row";
 
 void write_text_file(const std::string& file, const std::string& text) { std::ofstream{file} << text; }
 
@@ -56,7 +56,7 @@ TEST(DoubtfulValues, OfAFileAreNamedWhereTheyStand) {
 TEST(DoubtfulValues, OfASweepAreNamedOnce) {
   const Folder folder;
   const std::string file = folder.file("s.textproto");
-  write_text_file(file, "format_version: 1\nsweep {\n  machine: \"tpu_v4\" slice: \"2x2x2\" collective: \"all-doubted_gather\" axis: \"row\" bytes: \"1KiB\" bytes: \"2KiB\"\n"
+  write_text_file(file, "format_version: 1\nsweep {\n  machine: \"tpu_v4\" slice: \"2x2x2\" collective: \"all-gather\" axis: \"row\" bytes: \"1KiB\" bytes: \"2KiB\"\n"
               "  set { path: \"link.latency\" value: \"1us\" value: \"1ps\" }\n}\n");
   const Outcome swept = podsim("sweep " + file);
   ASSERT_EQ(swept.status, exit_done) << swept.err;
@@ -68,12 +68,12 @@ TEST(DoubtfulValues, OfASweepAreNamedOnce) {
 TEST(DoubtfulValues, OfObservationsAreNamedWhereTheyStand) {
   const Folder folder;
   const std::string file = folder.file("o.csv");
-  write_text_file(file, "op,devices,bytes,seconds\nall-doubted_gather,4,1048576,0.0001\nall-doubted_gather,4,2097152,86400\nall-doubted_gather,4,4194304,0.000000013\n");
+  write_text_file(file, "op,devices,bytes,seconds\nall-gather,4,1048576,0.0001\nall-gather,4,2097152,86400\nall-gather,4,4194304,0.000000013\n");
   for (const char* line : {"validate --machine tpu_v4 --slice 2x2x1 --mesh row=4 --observations ", "calibrate --observations-only "}) {
     const Outcome found = podsim(line + file);
     EXPECT_EQ(found.status, exit_done) << found.err;
-    EXPECT_THAT(found.err, HasSubstr(file + ":3:1: warning: the time of all-doubted_gather is 86400 s, hardware has 10 ns to 3600 s: ")) << line;
-    EXPECT_THAT(found.err, HasSubstr(file + ":4:1: warning: the bytes of all-doubted_gather per second is 322.6 TB/s, hardware has 1 B/s to 200 TB/s: ")) << line;
+    EXPECT_THAT(found.err, HasSubstr(file + ":3:1: warning: the time of all-gather is 86400 s, hardware has 10 ns to 3600 s: ")) << line;
+    EXPECT_THAT(found.err, HasSubstr(file + ":4:1: warning: the bytes of all-gather per second is 322.6 TB/s, hardware has 1 B/s to 200 TB/s: ")) << line;
   }
 }
 
