@@ -15,7 +15,7 @@
 namespace podsim {
 namespace {
 
-std::string all_of(int descriptor) {
+std::string all_bytes_of(int descriptor) {
   std::string text;
   std::array<char, 4096> piece{};
   for (ssize_t count = 0; (count = ::read(descriptor, piece.data(), piece.size())) > 0;) text.append(piece.data(), static_cast<std::size_t>(count));
@@ -23,14 +23,14 @@ std::string all_of(int descriptor) {
   return text;
 }
 
-struct Ended {
+struct DeafChild {
   int status = 0;
   std::string out, err;
 };
 
 /// What a child prints that gets SIGTERM and does not hear of it.
 template <class Before>
-Ended deaf_child(Before before) {
+DeafChild deaf_child(Before before) {
   std::array<int, 2> out{}, err{};
   EXPECT_EQ(::pipe(out.data()) + ::pipe(err.data()), 0);
   const pid_t child = ::fork();
@@ -43,8 +43,8 @@ Ended deaf_child(Before before) {
     for (;;) ::pause();
   }
   ::close(out[1]), ::close(err[1]);
-  Ended ended{0, {}, all_of(err[0])};
-  ended.out = all_of(out[0]);
+  DeafChild ended{0, {}, all_bytes_of(err[0])};
+  ended.out = all_bytes_of(out[0]);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -52,7 +52,7 @@ Ended deaf_child(Before before) {
 }
 
 TEST(Interruption, EndsWorkThatDoesNotHearOfIt) {
-  const Ended ended = deaf_child([] {});
+  const DeafChild ended = deaf_child([] {});
   EXPECT_EQ(ended.status, exit_interrupted);
   EXPECT_EQ(ended.err, "podsim: interrupted\n");
   EXPECT_EQ(ended.out, "");
@@ -60,7 +60,7 @@ TEST(Interruption, EndsWorkThatDoesNotHearOfIt) {
 
 TEST(Interruption, PrintsTheLastAnswerSoFar) {
   const std::string large(100'000, 'x');  // more than a pipe holds
-  const Ended ended = deaf_child([&] {
+  const DeafChild ended = deaf_child([&] {
     for (const char* earlier : {"a", "b", "c", "d"}) interruption::known_so_far(earlier, "earlier");
     interruption::known_so_far(large, "the best so far\n");
   });
@@ -70,7 +70,7 @@ TEST(Interruption, PrintsTheLastAnswerSoFar) {
 }
 
 TEST(Interruption, PrintsNoOtherAnswerOnceThereIsOne) {
-  const Ended ended = deaf_child([] {
+  const DeafChild ended = deaf_child([] {
     interruption::known_so_far("so far", "so far\n");
     interruption::answering();
   });
