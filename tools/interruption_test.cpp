@@ -43,8 +43,9 @@ DeafChild deaf_child(Before before) {
     for (;;) ::pause();
   }
   ::close(out[1]), ::close(err[1]);
-  DeafChild ended{0, {}, all_bytes_of(err[0])};
-  ended.out = all_bytes_of(out[0]);
+  DeafChild ended;
+  ended.out = all_bytes_of(out[0]);  // first: it may be more than a pipe holds
+  ended.err = all_bytes_of(err[0]);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   ended.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -121,7 +121,8 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
   TuningReport& found = answer->found;
   found.request = &answer->request;
   if (auto ok = add_baseline(options, answer->request, found); !ok) return ok.error();
-  if (auto ok = search(options, answer->request, found, so_far, console); !ok) return ok.error();
+  if (auto ok = search(options, answer->request, found, so_far, console); !ok)
+    return ok.error().cause == Cause::cancelled ? Expected<int>{so_far.print_nothing("0 parts simulated", nothing_known)} : ok.error();
   const Tuning& tuning = found.tuning;
   if (answer->request.shares > 1) {  // what it simulated is all that is asked for
     console.caller->tuning = answer;

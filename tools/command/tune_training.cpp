@@ -223,6 +223,7 @@ Expected<int> tune_training_and_print(const Options& options, Console& console) 
   };
   auto tuning = tune_training(*request);
   line.end();
+  if (!tuning && tuning.error().cause == Cause::cancelled) return so_far.print_nothing("0 steps simulated", nothing_known);
   if (!tuning) return in_options(tuning.error());
   const TrainingTuningReport report = report_of(options, *request, *std::move(tuning), begin);
   if (report.tuning.plans.empty())
