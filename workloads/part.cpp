@@ -191,6 +191,7 @@ Expected<Schedule> product_schedule(const Submesh& submesh, const WorkloadPart& 
   const LayerOperands operands = part.product.transposed ? LayerOperands{"W", "X", "Y"} : LayerOperands{"X", "W", "Y"};
   auto schedule = make_layer(**algorithm, submesh, gemm_problem_of(part), part.pass, gemm_options(options, part.product.slice_count), operands);
   if (!schedule) return in_context(part.name, schedule.error());
+  if (!part.product.collectives.empty()) state_collectives(*schedule, part.product.collectives);
   return schedule;
 }
 
@@ -232,10 +233,24 @@ GemmProblem gemm_problem_of(const WorkloadPart& part) {
 
 std::string key_of(const WorkloadPart& part) {
   const ProductChoice& p = part.product;
-  return fmt::format("{} {} {} {} {}.{}.{} {}.{}.{}.{} {}.{}.{} {}.{}.{}.{}", static_cast<int>(part.kind), static_cast<int>(part.pass),
+  return fmt::format("{} {} {} {} {}.{}.{} {}.{}.{}.{}.{} {}.{}.{} {}.{}.{}.{}", static_cast<int>(part.kind), static_cast<int>(part.pass),
                      static_cast<int>(part.layout), static_cast<int>(part.dtype), part.tokens, part.inputs, part.outputs, p.algorithm,
-                     static_cast<int>(p.dataflow), p.transposed, p.slice_count, static_cast<int>(part.norm), part.gated, part.causal, part.sequence,
+                     static_cast<int>(p.dataflow), p.transposed, p.slice_count, p.collectives, static_cast<int>(part.norm), part.gated, part.causal, part.sequence,
                      part.groups, part.queries, part.head);
+}
+
+void state_collectives(Schedule& schedule, const std::string& algorithm) {
+  for (Program& program : schedule.programs)
+    for (Task& task : program.tasks)
+      if (auto* collective = std::get_if<Collective>(&task.op)) collective->algorithm = algorithm;
+}
+
+bool states_auto(const Schedule& schedule) {
+  const auto states = [](const Task& task) {
+    const auto* collective = std::get_if<Collective>(&task.op);
+    return collective != nullptr && collective->algorithm == auto_name;
+  };
+  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const Program& program) { return std::any_of(program.tasks.begin(), program.tasks.end(), states); });
 }
 
 Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options) {

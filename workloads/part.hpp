@@ -37,8 +37,11 @@ struct ProductChoice {
   Dataflow dataflow = Dataflow::os;
   bool transposed = false;
   std::int64_t slice_count = 0;  // 0: the algorithm's default
+  std::string collectives{};     // the lowering of its collectives: auto_name, or the name of an algorithm; empty: as the plan says
   friend bool operator==(const ProductChoice&, const ProductChoice&) = default;
 };
+/// Of a product, each of whose collectives is lowered by the algorithm that is fastest for it alone, by simulation.
+inline constexpr std::string_view auto_name = "auto";
 ActivationLayout input_layout(Dataflow dataflow, bool transposed);
 ActivationLayout output_layout(Dataflow dataflow, bool transposed);
 /// Whether W is stored [outputs, inputs].
@@ -91,6 +94,11 @@ Expected<Submesh> workload_submesh(const Mesh& mesh);
 Expected<Schedule> part_schedule(const Submesh& submesh, const WorkloadPart& part, const PartOptions& options);
 /// The same on workload_submesh(mesh).
 Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, const PartOptions& options);
+
+/// Makes each collective of a schedule name this algorithm, or auto_name.
+void state_collectives(Schedule& schedule, const std::string& algorithm);
+/// Whether any names auto_name, so that a chooser must be found for the schedule as a whole.
+bool states_auto(const Schedule& schedule);
 
 /// The forward problem of a product, for algorithms/gemm.
 GemmProblem gemm_problem_of(const WorkloadPart& part);

@@ -29,9 +29,9 @@ bool is_transposed(const WorkloadPart& part, const std::string& tensor) {
   const bool is_out = tensor == "Y" || tensor == "dY";
   ActivationLayout layout = part.layout;
   if (part.kind == WorkloadPart::Kind::product) {
-    const auto& [algorithm, dataflow, transposed, slice_count] = part.product;
-    if (tensor == "W" || tensor == "dW") return weights_transposed(dataflow, transposed);
-    layout = is_out ? output_layout(dataflow, transposed) : input_layout(dataflow, transposed);
+    const ProductChoice& product = part.product;
+    if (tensor == "W" || tensor == "dW") return weights_transposed(product.dataflow, product.transposed);
+    layout = is_out ? output_layout(product.dataflow, product.transposed) : input_layout(product.dataflow, product.transposed);
   }
   if (part.kind == WorkloadPart::Kind::relayout && is_out) layout = other(layout);
   return layout == ActivationLayout::features_by_row;

@@ -2,6 +2,7 @@
 
 #include "tools/report/jax_plan_report.hpp"
 #include "tools/report/tuning_report.hpp"
+#include "workloads/scenario/collective_choice.hpp"
 #include "workloads/scenario/jax_plan.hpp"
 #include "workloads/tuning/tuner.hpp"
 
@@ -34,7 +35,7 @@ Expected<std::string> show_plan(const Options& options, Format format, const Run
   if (!asked) return asked.error();
   const auto& planned = std::get<PlannedWorkload>(asked->problem);
   if (options.flag("jax")) return as_jax(options, format, asked->system, planned);
-  const auto plan = evaluate_plan(asked->system, planned.workload, planned.plan, planned.pass, des_engine(), how.threads, how.control.stop);
+  const auto plan = evaluate_plan(asked->system, planned.workload, planned.plan, planned.pass, des_engine(), how.threads, how.control.stop, auto_chooser(how));
   if (!plan) return plan.error();
   TuningRequest request;
   request.workload = planned.workload;

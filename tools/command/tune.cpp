@@ -10,6 +10,7 @@
 #include "tools/command/answers.hpp"
 #include "tools/command/baseline_option.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/not_searched.hpp"
 #include "tools/command/record_option.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
@@ -76,6 +77,7 @@ Status search(const Options& options, TuningRequest& request, TuningReport& foun
     if (front) found.pareto = *std::move(front);
     found.tuning.interrupted = console.interrupted.requested();
   }
+  found.not_searched = not_searched(options, request);
   found.wall_s = seconds();
   return success();
 }

@@ -10,6 +10,7 @@
 #include "sim/base/units.hpp"
 #include "tools/command/answer_so_far.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/not_searched.hpp"
 #include "tools/command/record_option.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/search_options.hpp"
@@ -96,6 +97,12 @@ Expected<TrainingRequest> training_request(const Options& options, const Console
     if (!algorithm) return Diagnostic{option("algorithms"), algorithm.error().message + "; of training steps one, or none for the fastest"};
     request.spec.layers.algorithm = (*algorithm)->name;
   }
+  request.spec.collectives = auto_name;  // as `run` has it
+  if (options.given("collectives")) {
+    const auto policy = parse_policy(options.text("collectives"), option("collectives"));
+    if (!policy) return policy.error();
+    request.spec.collectives = policy->algorithm;
+  }
   if (auto ok = read_lists(options, request); !ok) return ok.error();
   const auto top = options.integer("top", 1, 10000), threads = options.integer("threads", 0, 1024);
   for (const auto* number : {&top, &threads})
@@ -134,6 +141,7 @@ Expected<std::string> run_line(const Options& options, const TrainingRequest& re
   std::string line =
       fmt::format("podsim run{} --slice {} --mesh {}", fields_line(options, FieldKind::Part::system), to_text(system.slice), to_text(plan.step.mesh));
   if (options.given("algorithms")) line += " --algorithm " + options.text("algorithms");
+  if (options.given("collectives")) line += " --collectives " + shell_word(options.text("collectives"));
   line += fields_line(options, FieldKind::Part::problem);
   if (options.has("maxtext")) {
     const auto keys = to_maxtext(plan.step);
@@ -151,7 +159,7 @@ Expected<std::string> run_line(const Options& options, const TrainingRequest& re
 }
 
 TrainingTuningReport report_of(const Options& options, const TrainingRequest& request, TrainingTuning tuning, std::chrono::steady_clock::time_point begin) {
-  TrainingTuningReport report{&request, std::move(tuning), 0, {}};
+  TrainingTuningReport report{&request, std::move(tuning), 0, {}, not_searched(options, request)};
   for (const TrainingPlan& plan : report.tuning.plans) {
     auto run = run_line(options, request, plan);
     report.runs.push_back(run ? TextOrReason{*std::move(run), {}} : TextOrReason{{}, run.error().message});

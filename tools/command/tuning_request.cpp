@@ -7,6 +7,7 @@
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/search_options.hpp"
 #include "tools/console/caller.hpp"
+#include "workloads/scenario/collective_choice.hpp"
 
 namespace podsim {
 
@@ -28,12 +29,25 @@ Expected<Workload> workload_to_tune(const Options& options, int devices) {
   return workload_of(products);
 }
 
+/// As TuningRequest has them.
+Expected<std::vector<std::string>> collectives_to_search(const Options& options) {
+  if (!options.given("collectives")) return std::vector<std::string>{"", "ring", std::string{auto_name}};
+  std::vector<std::string> collectives;
+  for (const std::string& name : split(options.text("collectives"))) {
+    if (name != by_dimension_name && name != auto_name)
+      if (const auto known = always(name); !known) return Diagnostic{option("collectives"), known.error().message};
+    collectives.push_back(name == by_dimension_name ? "" : name);
+  }
+  return collectives;
+}
+
 }  // namespace
 
 OptionGroup tuning_options() {
   return {
       {"gemm", words("m=M,n=N,k=K[,dtype=bf16]"), "products that have nothing to do with each other; repeatable"},
       {"algorithms", word("NAME[,...]", fmt::format("{}", fmt::join(PlanChoices{}.algorithms, ","))), "which algorithms products may use"},
+      {"collectives", no_field(word("NAME[,...]")), "ways to lower the collectives of products: by-dimension, auto, algorithms;\nleft out: by-dimension, ring and auto. Of a training step one; left out: auto"},
       {"pass", word("forward|backward|both", "both"), "what is to be fast"},
       {"max-slice-count", word("S", "64"), "the largest slice count looked at"},
       {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},
@@ -53,6 +67,12 @@ Expected<TuningRequest> tuning_request(const Options& options, const Console& co
   request.systems = *std::move(systems);
   request.engine = &des_engine();
   request.algorithms = split(options.text("algorithms"));
+  auto collectives = collectives_to_search(options);
+  if (!collectives) return collectives.error();
+  request.collectives = *std::move(collectives);
+  RunOptions choosing;
+  choosing.threads = 1;
+  request.choose_auto = auto_chooser(choosing);
   Fields fields = fields_of(options);
   if (!fields.has("pass")) fields.set("pass", options.text("pass"), option("pass"));
   const auto pass = read_pass(fields);

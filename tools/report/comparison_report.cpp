@@ -372,7 +372,7 @@ std::string tokens_text(const TokenCount& tokens) {
 
 std::string choice_text(const ProductChoice& choice) {
   return fmt::format("{}{}{}", choice.transposed ? "transposed " : "", name_of(choice.dataflow),
-                     choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "");
+                     choice.slice_count > 0 ? fmt::format(" S={}", choice.slice_count) : "") + (choice.collectives.empty() ? "" : ", collectives " + choice.collectives);
 }
 
 bool any_transposed(const std::vector<std::pair<std::string, ProductChoice>>& layers) {

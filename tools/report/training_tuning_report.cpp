@@ -154,6 +154,7 @@ std::string training_tuning_table(const TrainingTuningReport& report) {
   if (!others.empty()) out += "\nwhat else is excluded:\n" + others;
   out += fmt::format("\n{} candidates on {} meshes; {} steps simulated, {} over memory; {} layers simulated for bounds\n", tuning.candidates,
                      request.systems.size(), tuning.simulated, tuning.over_memory, tuning.layers);
+  for (const std::string& left : report.not_searched) out += fmt::format("not searched: {}\n", left);
   return out;
 }
 
@@ -176,6 +177,7 @@ std::string training_tuning_json(const TrainingTuningReport& report) {
   json.set("simulated", tuning.simulated);
   json.set("over_memory", tuning.over_memory);
   json.set("layers_simulated", tuning.layers);
+  json.set("not_searched", report.not_searched);
   json.set("interrupted", tuning.interrupted);
   json.set("wall_s", report.wall_s);
   return json.dump(2) + "\n";

@@ -18,6 +18,7 @@ struct TrainingTuningReport {
   TrainingTuning tuning;
   double wall_s = 0;
   std::vector<TextOrReason> runs;  // per plan: the command line that simulates it
+  std::vector<std::string> not_searched{};
 };
 
 std::string training_tuning_table(const TrainingTuningReport& report);

@@ -50,8 +50,11 @@ std::vector<StageTimes> stages_of(const TunedPlan& plan) {
   return stages;
 }
 
+/// Of the collectives of a product.
+const std::string& lowering_of(const ProductChoice& choice, const TunedPlan& plan) { return choice.collectives.empty() ? plan.plan.collectives : choice.collectives; }
+
 std::string stages_table(const TunedPlan& plan) {
-  std::vector<std::vector<std::string>> rows{{"stage", "algorithm", "flow", "S", "reads", "forward", "backward", "share"}};
+  std::vector<std::vector<std::string>> rows{{"stage", "algorithm", "flow", "S", "collectives", "reads", "forward", "backward", "share"}};
   bool transposed = false;
   for (const StageTimes& stage : stages_of(plan)) {
     const WorkloadPart& part = *stage.part;
@@ -60,7 +63,7 @@ std::string stages_table(const TunedPlan& plan) {
     transposed = transposed || (product && choice.transposed);
     rows.push_back({stage.name, product ? choice.algorithm : "-",
                     product ? fmt::format("{}{}", choice.transposed ? "transposed " : "", name_of(choice.dataflow)) : "-",
-                    choice.slice_count > 0 ? std::to_string(choice.slice_count) : "-", std::string{name_of(part.layout)}, text(stage.forward),
+                    choice.slice_count > 0 ? std::to_string(choice.slice_count) : "-", product ? lowering_of(choice, plan) : "-", std::string{name_of(part.layout)}, text(stage.forward),
                     text(stage.backward), percent(in_seconds(stage.forward + stage.backward) / in_seconds(plan.time))});
   }
   return table(rows, 3) + (transposed ? fmt::format("transposed: {}\n", transposed_meaning) : "");
@@ -161,6 +164,7 @@ Json layers_json(const TunedPlan& plan, const ReferenceShapePlan* reference) {
     if (stage.part->kind != WorkloadPart::Kind::product) continue;
     const ProductChoice& choice = stage.part->product;
     Json layer{{"name", stage.name}, {"algorithm", choice.algorithm}, {"dataflow", name_of(choice.dataflow)}, {"transposed", choice.transposed}};
+    layer.set("collectives", lowering_of(choice, plan));
     layer.set("slice_count", choice.slice_count > 0 ? Json(choice.slice_count) : Json());
     layer.set("layout", name_of(stage.part->layout));
     layer.set("forward_s", in_seconds(stage.forward));
@@ -305,6 +309,7 @@ std::string tuning_table(const TuningReport& report) {
                      time_text(report.wall_s));
   if (!report.tuning.interrupted) out += fmt::format("; {} options ruled out by their bounds", report.tuning.pruned);
   out += "\n";
+  for (const std::string& left : report.not_searched) out += fmt::format("not searched: {}\n", left);
   return out;
 }
 
@@ -334,6 +339,7 @@ std::string tuning_json(const TuningReport& report) {
                                   {"algorithm", other.choice.algorithm},
                                   {"dataflow", name_of(other.choice.dataflow)},
                                   {"transposed", other.choice.transposed},
+                                  {"collectives", lowering_of(other.choice, tuning.plans.front())},
                                   {"slice_count", other.choice.slice_count > 0 ? Json(other.choice.slice_count) : Json()},
                                   {"time_s", in_seconds(other.time)},
                                   {"of_plan_s", in_seconds(other.of_plan)},
@@ -364,6 +370,7 @@ std::string tuning_json(const TuningReport& report) {
   json.set("candidates", tuning.candidates);
   json.set("pruned", tuning.pruned);
   json.set("simulated", tuning.simulated);
+  json.set("not_searched", report.not_searched);
   json.set("interrupted", tuning.interrupted);
   json.set("wall_s", report.wall_s);
   return json.dump(2) + "\n";

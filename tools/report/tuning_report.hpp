@@ -20,6 +20,7 @@ struct TuningReport {
   std::vector<TunedPlan> pareto{};           // if requested
   std::vector<TimeSplit> splits{};           // per plan, with --explain
   std::vector<Flip> flips{};                 // changes of the machine that make the second plan the fastest
+  std::vector<std::string> not_searched{};
 };
 
 std::string tuning_table(const TuningReport& report);

@@ -15,6 +15,7 @@
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/validate.hpp"
 #include "workloads/collectives.hpp"
+#include "workloads/scenario/chosen_lowerings.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/simulate.hpp"
 
@@ -190,22 +191,36 @@ std::string name_of(const Schedule& schedule, const Program& program, const Coll
   return fmt::format("{} along {} of {}", name_of(collective.kind), axes, to_exact_text(size));
 }
 
-Expected<CollectiveChoices> choose_each(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const ChunkRule& chunks,
-                                        const RunOptions& options) {
+/// What else than the system and the mesh a choice depends on.
+std::string key_of_choice(const Program& program, const std::string& collective, const CollectivePolicy& policy, const RunOptions& options) {
+  std::string key = fmt::format("{}; chunks {}; force {} {}; on", collective, policy.chunks.value_or(0), options.force, options.most_instances);
+  for (const DeviceSet::Interval& interval : program.devices.intervals) key += fmt::format(" {}-{}", interval.first, interval.last);
+  return key;
+}
+
+/// Chooses for each collective, or where there is a chooser for all others for each that names auto_name.
+Expected<CollectiveChoices> choose_each(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const ChunkRule& chunks, const RunOptions& options,
+                                        const CollectiveChooser& others = {}) {
   if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();
   CollectiveChoices choices;
   auto known = std::make_shared<std::map<std::string, CollectiveChooser>>();  // a sliced GEMM has the same one again and again
   const auto choose_in = [&](const Program& program) -> Status {
     for (const Task& task : program.tasks) {
       const auto* stated = std::get_if<Collective>(&task.op);
-      if (stated == nullptr) continue;
+      if (stated == nullptr || (others && stated->algorithm != auto_name)) continue;
       const std::string key = signature(program, *stated);
       if (known->contains(key)) continue;
       const Collective collective = along_moving_axes(*stated);
-      Cheapest cheapest{system, schedule, program, collective, chunks, options};
-      if (policy.chunks) cheapest.keep_chunks();
-      const auto best = cheapest.find();
-      if (!best) return best.error();
+      const std::string of_choice = key_of_choice(program, key, policy, options);
+      std::optional<Lowering> best = options.chosen->find(system, schedule.mesh, of_choice);
+      if (!best) {
+        Cheapest cheapest{system, schedule, program, collective, chunks, options};
+        if (policy.chunks) cheapest.keep_chunks();
+        const auto found = cheapest.find();
+        if (!found) return found.error();
+        best = *found;
+        options.chosen->add(system, schedule.mesh, of_choice, *best);
+      }
       known->emplace(key, on_factors(chooser_of(*best, chunks), collective.axes));
       choices.chosen.push_back({name_of(schedule, program, collective), name_of(*best, schedule.mesh, collective)});
     }
@@ -220,7 +235,8 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
     body.devices = schedule.programs[*caller].devices;
     if (auto ok = choose_in(body); !ok) return ok.error();
   }
-  choices.chooser = [known](const Schedule& of, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+  choices.chooser = [known, others](const Schedule& of, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    if (others && collective.algorithm != auto_name) return others(of, program, collective);
     const auto found = known->find(signature(program, collective));
     if (found == known->end()) return Diagnostic{{}, "nothing was chosen for this collective"};
     return found->second(of, program, collective);
@@ -234,6 +250,7 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   const ChunkRule chunks = chunks_of(policy, system);
   if (policy.is_auto()) return choose_each(system, schedule, policy, chunks, options);
   if (policy.algorithm.empty()) return CollectiveChoices{{}, ring_or_line(chunks)};
+  if (policy.algorithm == by_dimension_name && states_auto(schedule)) return choose_each(system, schedule, policy, chunks, options, by_dimension(chunks));
   if (policy.algorithm == by_dimension_name) return CollectiveChoices{{}, by_dimension(chunks)};
   if (policy.algorithm == direct_between_slices_name) return CollectiveChoices{{}, direct_between_slices(system, by_dimension(chunks))};
   const auto named = lowering_named(policy.algorithm);
@@ -250,6 +267,16 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
                                                                  name, along)};
                              return on_factors(chooser, collective.axes)(of, program, collective);
                            }};
+}
+
+AutoChooser auto_chooser(const RunOptions& options) {
+  return [options](const System& system, const Schedule& schedule, Cancellation stop) -> Expected<CollectiveChooser> {
+    RunOptions own = options;
+    own.control.stop = stop;
+    auto choices = choose_collectives(system, schedule, {std::string{auto_name}, {}}, own);
+    if (!choices) return choices.error();
+    return std::move(choices->chooser);
+  };
 }
 
 std::string to_text(const CollectiveChoices& choices) {

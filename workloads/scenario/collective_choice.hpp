@@ -6,6 +6,7 @@
 
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/run_options.hpp"
+#include "workloads/tuning/part_costs.hpp"
 
 namespace podsim {
 
@@ -21,9 +22,13 @@ struct CollectiveChoices {
 
 /// `auto` simulates each collective by itself with des, once per candidate (algorithm, order of axes or levels), and takes the fastest; ties: the first
 /// of candidates(). Then it tries other numbers of chunks. Candidates whose latencies alone take longer are skipped, so are those of more than 2
-/// million transfers where another one applies, and those that are too large to simulate without `force`. Any other policy is looked up by name.
+/// million transfers where another one applies, and those that are too large to simulate without `force`. What it has chosen on a system is kept in `options.chosen`. With
+/// by-dimension so are the collectives chosen that name auto_name. Any other policy is looked up by name.
 /// Errors: an unknown algorithm (field `collectives`); no algorithm applies (says why the last one does not); cancelled work.
 Expected<CollectiveChoices> choose_collectives(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options);
+
+/// For products of the tuner: choose_collectives() by `auto`.
+AutoChooser auto_chooser(const RunOptions& options = {});
 
 /// A line per choice.
 std::string to_text(const CollectiveChoices& choices);

@@ -145,7 +145,7 @@ class PlanReader {
       if (message.name() != stage.name) file_.problem(name, fmt::format("expected {}, found {}", quoted(stage.name), quoted(message.name())));
       const SourceLocation where = file_.where(place);
       StagePlan plan{stage.name, static_cast<ActivationLayout>(message.layout()), {}, {name_, where.line, where.column}};
-      const bool has_choice = message.has_algorithm() || message.has_dataflow() || message.has_transposed() || message.has_slice_count();
+      const bool has_choice = message.has_algorithm() || message.has_dataflow() || message.has_transposed() || message.has_slice_count() || message.has_collectives();
       if (stage.kind == Stage::Kind::product)
         plan.product = read_choice(message, place, plan.layout);
       else if (has_choice)
@@ -156,14 +156,16 @@ class PlanReader {
 
   ProductChoice read_choice(const proto::Plan::Stage& message, const Place& place, ActivationLayout layout) {
     if (!message.has_algorithm() || !message.has_dataflow()) file_.problem(place, "a product needs an algorithm and a dataflow");
-    ProductChoice choice{message.algorithm(), static_cast<Dataflow>(message.dataflow()), message.transposed(), message.slice_count()};
-    const Place algorithm = place.at("algorithm"), slices = place.at("slice_count"), at = place.at("layout");
+    ProductChoice choice{message.algorithm(), static_cast<Dataflow>(message.dataflow()), message.transposed(), message.slice_count(), message.collectives()};
+    const Place algorithm = place.at("algorithm"), slices = place.at("slice_count"), collectives = place.at("collectives"), at = place.at("layout");
     if (const auto entry = gemm_algorithm(choice.algorithm); !entry)
       file_.problem(algorithm, entry.error().message);
     else if ((*entry)->needs_slice_count && !message.has_slice_count())
       file_.problem(place, choice.algorithm + " needs a slice_count");
     if (choice.slice_count < 0 || choice.slice_count > 1 << 20)
       file_.problem(slices, fmt::format("expected a whole number from 0 to {}, found {}", 1 << 20, choice.slice_count));
+    if (message.has_collectives() && choice.collectives != auto_name)
+      if (const auto known = always(choice.collectives); !known) file_.problem(collectives, known.error().message);
     if (input_layout(choice.dataflow, choice.transposed) != layout)
       file_.problem(at, fmt::format("{}{} reads {}, found {}", choice.transposed ? "transposed " : "", name_of(choice.dataflow),
                                     name_of(other(layout)), name_of(layout)));
@@ -211,6 +213,7 @@ std::string write_plan(const SavedPlan& saved) {
     out->set_dataflow(static_cast<proto::Plan::Dataflow>(stage.product->dataflow));
     if (stage.product->transposed) out->set_transposed(true);
     if (stage.product->slice_count != 0) out->set_slice_count(stage.product->slice_count);
+    if (!stage.product->collectives.empty()) out->set_collectives(stage.product->collectives);
   }
   if (!saved.predicted.empty()) message.set_predicted(saved.predicted);
   return to_textproto(message);

@@ -347,7 +347,7 @@ bool shares_cores(const Machine& machine) {
 
 Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered, const RunOptions& options) {
   if (!system.placement.speed.empty()) return PlayableCalls{nullptr, "cores differ in speed"};
-  if (shares_cores(system.machine) && tasks_written_out(lowered) <= most_written_out_for_sharing) return PlayableCalls{nullptr, cores_shared};
+  if (shares_cores(system.machine) && tasks_written_out(lowered) <= options.most_written_out) return PlayableCalls{nullptr, cores_shared};
   auto calls = std::make_shared<PlayedCalls>(lowered.programs.size(), std::vector<PlayedCall>(lowered.functions.size()));
   for (std::size_t p = 0; p < lowered.programs.size(); ++p) {
     std::vector<bool> done(lowered.functions.size(), false);

@@ -16,9 +16,6 @@ namespace podsim {
 /// or the memory of its devices meanwhile. play_calls() asks beforehand that every function folds to one class of devices, that cores are of equal speed and
 /// that transfers take none of their time; inexact_calls() looks at the rest after the run.
 
-/// Calls beside which only the memory or the cores of their devices are shared are written out where that is at most so many tasks: a tenth of a second, 40 MB. A
-/// larger model would take minutes; its calls are played, and the run says that what is beside them is not counted.
-inline constexpr double most_written_out_for_sharing = 2e4;
 inline constexpr const char* cores_shared = "transfers take time of the core (software.core_share)";
 bool shares_cores(const Machine& machine);
 

@@ -44,12 +44,15 @@ std::vector<Slice> turned(const Machine& machine, const Slice& slice, bool turns
   return slices;
 }
 
+/// Devices that switches join may be divided in any way; axes of a torus take whole dimensions, as JAX lays them without allow_split_axes: a part of a ring is a line.
+bool divides_dimensions(const System& system, bool split_axes) { return split_axes || system.machine.interconnect != Interconnect::grid; }
+
 /// Axes that take whole dimensions, or every row x col.
 std::vector<MeshSizes> meshes_of(const System& system, bool split_axes) {
   std::vector<MeshSizes> meshes;
   const int devices = system.mesh.devices();
   const auto add = [&](int rows) { meshes.push_back({{"row", rows}, {"col", devices / rows}}); };
-  if (split_axes) {
+  if (divides_dimensions(system, split_axes)) {
     for (int rows = devices; rows >= 1; --rows)
       if (devices % rows == 0) add(rows);
     return meshes;
@@ -85,10 +88,9 @@ std::vector<int> prime_factors(int number) {
   return factors;
 }
 
-/// Axes of a torus take whole dimensions, as JAX lays them without allow_split_axes: a part of a ring is a line. Devices that switches join may be divided in any way.
 std::vector<MeshSizes> training_meshes_of(const System& system, bool split_axes) {
   std::vector<int> factors;
-  const bool divides = split_axes || system.machine.interconnect != Interconnect::grid;
+  const bool divides = divides_dimensions(system, split_axes);
   const auto& dimensions = system.layout.dimensions();
   for (std::size_t d = system.slices > 1 ? 1 : 0; d < dimensions.size(); ++d) {
     const std::vector<int> parts = divides ? prime_factors(dimensions[d].extent) : std::vector<int>{dimensions[d].extent};

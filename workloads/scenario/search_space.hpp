@@ -14,7 +14,7 @@ Expected<std::vector<Slice>> slices_of(const Machine& machine, std::int64_t chip
 struct SearchSpace {
   SystemSpec base;  // without slice and mesh
   std::vector<Slice> slices;
-  std::vector<MeshSizes> meshes{};  // none: every row x col whose axes take whole dimensions of the slice
+  std::vector<MeshSizes> meshes{};  // none: every row x col whose axes take whole dimensions of the slice; where switches join the devices, every row x col
   bool split_axes = false;          // every row x col at all
   bool training = false;            // instead of row x col the axes of a training step: slice over the slices, the others in every way
   bool turn = true;                 // try every order of a slice's dimensions if their links are equal; equivalent meshes are tried once

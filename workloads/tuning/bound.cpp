@@ -24,8 +24,8 @@ Seconds ring_time(const Machine& machine, const AxisRings::Ring& ring, double by
 
 /// An all-gather or reduce-scatter of blocks of so many elements. Over several dimensions by rotations(): what all links into a device take together,
 /// and the steps of all dimensions. Where these are alike, no part is smaller than the average, and each does its steps one after the other;
-/// otherwise steps of one chunk may hide behind another.
-Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::vector<AxisRings::Ring>& rings, std::int64_t elements, DType dtype) {
+/// otherwise steps of one chunk may hide behind another. By any algorithm: one message, and the wires of the device that has the fewest.
+Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::vector<AxisRings::Ring>& rings, std::int64_t elements, DType dtype, bool by_any) {
   if (rings.empty()) return none;
   const auto cost_kind = static_cast<std::size_t>(cost_kind_of(kind));
   const std::int64_t block = elements * size_of(dtype).count();
@@ -35,16 +35,18 @@ Seconds collective_time(const Machine& machine, CollectiveKind kind, const std::
   const double efficiency = efficiency_at(machine.software.efficiency[cost_kind], input);
   const Seconds launch = machine.software.launch[cost_kind];
   const auto bytes = static_cast<double>(block);
-  if (rings.size() == 1) return launch + ring_time(machine, rings.front(), bytes, efficiency, none);
-  Seconds steps;
+  if (rings.size() == 1 && !by_any) return launch + ring_time(machine, rings.front(), bytes, efficiency, none);
+  Seconds steps, message = machine.software.per_message + rings.front().link.latency;
   BytesPerSecond into_device;
   bool alike = true;
   for (const AxisRings::Ring& ring : rings) {
     steps += (ring.size - 1) * (machine.software.per_message + ring.link.latency);
+    message = std::min(message, machine.software.per_message + ring.link.latency);
     into_device = into_device + (ring.wraps && ring.size > 2 ? 2.0 : 1.0) * ring.link.bandwidth;
     alike = alike && ring.size == rings.front().size && ring.wraps == rings.front().wraps && ring.link == rings.front().link;
   }
   const Seconds wires{bytes * static_cast<double>(devices - 1) / (efficiency * into_device.count())};
+  if (by_any) return launch + message + wires;
   return launch + (alike ? steps + wires : std::max(steps, wires));
 }
 
@@ -85,8 +87,7 @@ std::int64_t local_elements(const GemmProblem& problem, Operand operand, int R, 
   return problem.*shape.rows / R * (problem.*shape.columns / C);
 }
 
-SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions& options, const Machine& machine, const AxisRings& rings, int R,
-                  int C) {
+SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions& options, const Machine& machine, const AxisRings& rings, int R, int C, bool by_any) {
   const DataflowTraits& flow = traits_of(problem.dataflow);
   const bool copies = options.slice_copies && S > 1;
   SlicedGemm gemm;
@@ -102,10 +103,10 @@ SlicedGemm sliced(const GemmProblem& problem, std::int64_t S, const PartOptions&
     // Elements that lie together: in the slice, and where the matrix has it.
     const std::int64_t row = slice.*shape_of(problem.dataflow, move.operand).columns / C, row_in_matrix = along_rows ? row : options.block;
     if (move.operand == Operand::out) {
-      (along_rows ? gemm.scatter_row : gemm.scatter_col) = collective_time(machine, CollectiveKind::reduce_scatter, axis, elements, dtype);
+      (along_rows ? gemm.scatter_row : gemm.scatter_col) = collective_time(machine, CollectiveKind::reduce_scatter, axis, elements, dtype, by_any);
       if (copies) gemm.join = copy(machine, elements, row, row_in_matrix, dtype);
     } else {
-      (along_rows ? gemm.gather_row : gemm.gather_col) = collective_time(machine, CollectiveKind::all_gather, axis, elements, dtype);
+      (along_rows ? gemm.gather_row : gemm.gather_col) = collective_time(machine, CollectiveKind::all_gather, axis, elements, dtype, by_any);
       if (copies) (move.operand == Operand::left ? gemm.cut_left : gemm.cut_right) = copy(machine, elements, row_in_matrix, row, dtype);
     }
   }
@@ -171,7 +172,7 @@ Seconds core_of_slowest(const std::vector<SlicedGemm>& gemms, double prefetch, d
 }
 
 /// Wang: an exposed gather, then hops and matmuls.
-Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const AxisRings& rings, int R, int C) {
+Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const AxisRings& rings, int R, int C, bool by_any) {
   const DataflowTraits& flow = traits_of(problem.dataflow);
   const auto ring_of = [&](const Move& move) -> const std::vector<AxisRings::Ring>& { return move.dim == 0 ? rings.row : rings.col; };
   const auto devices_of = [&](const Move& move) { return move.dim == 0 ? R : C; };
@@ -203,7 +204,7 @@ Seconds wang_bound(const GemmProblem& problem, const Machine& machine, const Axi
   local.*flow.by_columns /= C;
   local.*flow.moving /= P;
   const Seconds product = matmul(machine, local.m, local.n, local.k, false, problem.dtype);
-  const Seconds exposed = collective_time(machine, CollectiveKind::all_gather, ring_of(gathered), elements_of(gathered), dtype_of(problem.dtype, gathered.operand));
+  const Seconds exposed = collective_time(machine, CollectiveKind::all_gather, ring_of(gathered), elements_of(gathered), dtype_of(problem.dtype, gathered.operand), by_any);
   if (flow.reduces) return exposed + product + std::max(static_cast<double>(P - 1) * product, hops(travels));
   // The first hops run beside the gather.
   return std::max(exposed + static_cast<double>(P) * product, hops(travels) + product);
@@ -247,10 +248,11 @@ Seconds product_bound(const WorkloadPart& part, const PartOptions& options, cons
   const std::vector<double>& speeds = system.placement.speed;
   const double slowest = speeds.empty() ? 1 : *std::min_element(speeds.begin(), speeds.end());
   const std::string& name = part.product.algorithm;
+  const bool by_any = !part.product.collectives.empty();
   if (rings && (name == "collective" || name == "meshslice")) {
     std::vector<SlicedGemm> gemms;
     for (std::size_t g = 0; g < problems.size(); ++g) {
-      gemms.push_back(sliced(problems[g], std::max<std::int64_t>(part.product.slice_count, 1), options, machine, *rings, R, C));
+      gemms.push_back(sliced(problems[g], std::max<std::int64_t>(part.product.slice_count, 1), options, machine, *rings, R, C, by_any));
       if (known.empty()) continue;
       for (Seconds* time : {&gemms[g].gather_row, &gemms[g].scatter_row})
         if (*time > none) *time = std::max(*time, known[g].row);
@@ -264,7 +266,7 @@ Seconds product_bound(const WorkloadPart& part, const PartOptions& options, cons
   for (const GemmProblem& problem : problems) {
     arithmetic += Flops{2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(problem.k)} /
                   (slowest * static_cast<double>(system.mesh.devices()) * machine.chip.matmul_efficiency * peak_of(machine, problem.dtype));
-    if (rings && name == "wang") longest = std::max(longest, wang_bound(problem, machine, *rings, R, C));
+    if (rings && name == "wang") longest = std::max(longest, wang_bound(problem, machine, *rings, R, C, by_any));
   }
   return std::max(arithmetic, longest);
 }

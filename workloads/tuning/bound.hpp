@@ -31,7 +31,8 @@ struct SliceCollectives {
   Seconds row, col;
 };
 
-/// A lower bound on the part's des time on the system, with its collectives lowered by dimension. Per pass, the larger of
+/// A lower bound on the part's des time on the system, with its collectives lowered by dimension; where the part names another lowering, by whatever algorithm, from what each
+/// device must receive (all-gather) or send (reduce-scatter). Per pass, the larger of
 ///   core   matmuls and slice copies; plus the first gathers before the first matmul, as far as cuts do not hide them; plus the last reduce-scatter
 ///          after the last matmul, as far as joins do not hide it. On the slowest device matmuls take longer, and what follows the last one may not
 ///   axis   the uncontended durations of the collectives of an axis in sequence; plus what must precede the first and follow the last

@@ -12,10 +12,12 @@ namespace podsim {
 
 namespace {
 
-bool symmetric_but_unlike(const std::vector<AxisRings::Ring>& rings) {
+bool symmetric(const std::vector<AxisRings::Ring>& rings) {
+  return std::all_of(rings.begin(), rings.end(), [](const AxisRings::Ring& ring) { return ring.wraps || ring.size == 2; });
+}
+bool alike(const std::vector<AxisRings::Ring>& rings) {
   const AxisRings::Ring& first = rings.front();
-  return std::all_of(rings.begin(), rings.end(), [](const AxisRings::Ring& ring) { return ring.wraps || ring.size == 2; }) &&
-         !std::all_of(rings.begin(), rings.end(), [&](const AxisRings::Ring& ring) { return ring.size == first.size && ring.link == first.link; });
+  return std::all_of(rings.begin(), rings.end(), [&](const AxisRings::Ring& ring) { return ring.size == first.size && ring.link == first.link; });
 }
 
 std::string text_of(const Program& program, const Region& region) {
@@ -36,7 +38,9 @@ std::vector<LoneCollective> lone_collectives(const WorkloadPart& part, const Par
   std::vector<LoneCollective> found;
   const std::string& name = part.product.algorithm;
   if (!rings || part.kind != WorkloadPart::Kind::product || (name != "collective" && name != "meshslice")) return found;
-  const std::array wanted{rings->row.size() > 1 && symmetric_but_unlike(rings->row), rings->col.size() > 1 && symmetric_but_unlike(rings->col)};
+  const bool by_dimension = part.product.collectives.empty();
+  const auto is_wanted = [&](const std::vector<AxisRings::Ring>& along) { return symmetric(along) && (by_dimension ? along.size() > 1 && !alike(along) : !along.empty()); };
+  const std::array wanted{is_wanted(rings->row), is_wanted(rings->col)};
   if (!wanted[0] && !wanted[1]) return found;
   const auto algorithm = gemm_algorithm(name);
   if (!algorithm) return found;
@@ -52,10 +56,11 @@ std::vector<LoneCollective> lone_collectives(const WorkloadPart& part, const Par
       const int axis = collective->axes.front().axis;
       if (std::exchange(seen[static_cast<std::size_t>(axis)], true)) continue;
       LoneCollective lone{g, axis, {}, {task.label, gemm->mesh, {{program.devices, program.buffers, {}}}, {}}};
-      lone.key = fmt::format("{} {} {} {} {}; {}; {}", axis, name_of(collective->kind), collective->dim, collective->split_dim,
+      lone.key = fmt::format("{} {} {} {} {} {}; {}; {}", axis, part.product.collectives, name_of(collective->kind), collective->dim, collective->split_dim,
                              collective->input.buffer == collective->output.buffer, text_of(program, collective->input),
                              text_of(program, collective->output));
       lone.schedule.programs.front().tasks.push_back({task.label, *collective, {}, {}, {}});
+      state_collectives(lone.schedule, part.product.collectives);
       found.push_back(std::move(lone));
     }
   }

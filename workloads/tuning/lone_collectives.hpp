@@ -19,8 +19,8 @@ struct LoneCollective {
   Schedule schedule;
 };
 
-/// Those of `collective` and `meshslice` along axes that fold several unlike dimensions, if all of these are the same for all their chips: rings, or
-/// pairs of chips. Then all devices begin and end a collective together, and those of an axis run one after the other on links of their own.
+/// Those of `collective` and `meshslice` along axes that fold several unlike dimensions, or along any where the part names a lowering, if all of these dimensions are the same for
+/// all their chips: rings, or pairs of chips. Then all devices begin and end a collective together, and those of an axis run one after the other on links of their own.
 /// Empty: no such axis, or a part that cannot be built. Cost: that of building the part.
 std::vector<LoneCollective> lone_collectives(const WorkloadPart& part, const PartOptions& options, const System& system,
                                              const std::optional<AxisRings>& rings);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "sim/base/invariant.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/engine/max_plus/analytic_engine.hpp"
 #include "sim/model/fold.hpp"
@@ -42,9 +43,11 @@ struct Run {
 };
 
 /// A run that has not begun. Its model keeps a pointer to its schedule.
-Expected<std::unique_ptr<Run>> prepare_run(const System& system, const Schedule& schedule, const std::string& collectives, const EngineEntry& engine,
-                                           Cancellation stop) {
-  const auto chooser = chooser_of(collectives, chunk_rule(system));
+Expected<std::unique_ptr<Run>> prepare_run(const System& system, const Schedule& schedule, const std::string& collectives, const EngineEntry& engine, Cancellation stop,
+                                           const AutoChooser& choose_auto) {
+  const bool states = states_auto(schedule);
+  PODSIM_ASSERT(!states || choose_auto);
+  const auto chooser = states ? choose_auto(system, schedule, stop) : chooser_of(collectives, chunk_rule(system));
   if (!chooser) return chooser.error();
   auto lowered = lower(schedule, *chooser);
   if (!lowered) return lowered.error();
@@ -65,10 +68,10 @@ Expected<std::unique_ptr<Run>> prepare_run(const System& system, const Schedule&
 }
 
 Expected<std::unique_ptr<Run>> prepare_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                            const EngineEntry& engine, Cancellation stop) {
+                                            const EngineEntry& engine, Cancellation stop, const AutoChooser& choose_auto) {
   const auto schedule = part_schedule(system.mesh, part, options);
   if (!schedule) return schedule.error();
-  return prepare_run(system, *schedule, collectives, engine, stop);
+  return prepare_run(system, *schedule, collectives, engine, stop, choose_auto);
 }
 
 /// Runs what was prepared, or hands on why it could not be.
@@ -101,13 +104,14 @@ Expected<CollectiveChooser> chooser_of(const std::string& collectives, ChunkRule
 }
 
 PartCosts::PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
-                     Cancellation stop, const SimulatedParts* elsewhere, std::int64_t fewest_to_bound)
+                     Cancellation stop, AutoChooser choose_auto, const SimulatedParts* elsewhere, std::int64_t fewest_to_bound)
     : systems_{systems},
       options_{options},
       collectives_{std::move(collectives)},
       engine_{engine},
       threads_{engine.folds ? threads : 1},
       stop_{stop},
+      choose_auto_{std::move(choose_auto)},
       elsewhere_{elsewhere},
       fewest_to_bound_{fewest_to_bound} {
   for (std::size_t p = 0; p < systems.size(); ++p) {
@@ -133,7 +137,7 @@ PartCosts::Found PartCosts::find(const Job& job, const std::string& key, bool bo
     if (const Picoseconds* const least = wants_bound ? found_in(&elsewhere_->least, key) : nullptr) return {{}, *least};
     if (const PartCost* const known = found_in(&elsewhere_->parts, key)) return {*known};
   }
-  auto run = prepare_part(systems_[job.system], job.part, options_, collectives_, engine_, stop_);
+  auto run = prepare_part(systems_[job.system], job.part, options_, collectives_, engine_, stop_, choose_auto_);
   if (run && wants_bound && (*run)->model.deployment.activities() >= fewest_to_bound_)
     if (const auto least = least_makespan((*run)->model, stop_)) return {{}, *least};
   run = played(std::move(run), engine_, stop_);
@@ -210,7 +214,7 @@ void PartCosts::sharpen(const std::vector<Job>& jobs) {
       unknown[i].time = *known;
       return;
     }
-    const auto run = played(prepare_run(systems_[unknown[i].system], unknown[i].collective->schedule, collectives_, engine_, stop_), engine_, stop_);
+    const auto run = played(prepare_run(systems_[unknown[i].system], unknown[i].collective->schedule, collectives_, engine_, stop_, choose_auto_), engine_, stop_);
     if (run && !(*run)->timeline.interrupted) unknown[i].time = least_in_part((*run)->timeline.makespan);
   });
   for (const Lone& lone : unknown)
@@ -225,8 +229,8 @@ void PartCosts::sharpen(const std::vector<Job>& jobs) {
 }
 
 Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                  const EngineEntry& engine, Cancellation stop) {
-  const auto run = played(prepare_part(system, part, options, collectives, engine, stop), engine, stop);
+                                  const EngineEntry& engine, Cancellation stop, const AutoChooser& choose_auto) {
+  const auto run = played(prepare_part(system, part, options, collectives, engine, stop, choose_auto), engine, stop);
   if (!run) return run.error();
   if (stop.requested()) return cancelled_work();
   return measure((*run)->model, (*run)->timeline).split;

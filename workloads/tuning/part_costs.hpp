@@ -30,15 +30,18 @@ struct SimulatedParts {
   std::unordered_map<std::string, Picoseconds> least;    // of parts, as if they shared nothing
 };
 
+/// The chooser of a schedule whose collectives name auto_name, by simulation (scenario/collective_choice.hpp has one). Called from any thread. Errors: no algorithm applies; cancelled work.
+using AutoChooser = std::function<Expected<CollectiveChooser>(const System&, const Schedule&, Cancellation)>;
+
 /// A part with fewer task instances costs less to simulate than to make its model twice.
 inline constexpr std::int64_t few_activities = 20'000;
 
 /// Simulates parts in parallel, one per thread. Systems whose axes lie over equal rings share results. The systems must outlive this object.
 class PartCosts {
  public:
-  /// `elsewhere`: what other hosts have simulated; it must outlive this object. Only time shows whether a result comes from there.
-  PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads,
-            Cancellation stop, const SimulatedParts* elsewhere = nullptr, std::int64_t fewest_to_bound = few_activities);
+  /// `elsewhere`: what other hosts have simulated; it must outlive this object. Only time shows whether a result comes from there. `choose_auto`: of products by auto_name.
+  PartCosts(const std::vector<System>& systems, const PartOptions& options, std::string collectives, const EngineEntry& engine, int threads, Cancellation stop,
+            AutoChooser choose_auto = {}, const SimulatedParts* elsewhere = nullptr, std::int64_t fewest_to_bound = few_activities);
 
   /// A key that is equal for simulations with equal results. Keep it where a part is looked up often.
   [[nodiscard]] std::string key(std::size_t system, const WorkloadPart& part) const;
@@ -83,6 +86,7 @@ class PartCosts {
   const EngineEntry& engine_;
   int threads_;
   Cancellation stop_;
+  AutoChooser choose_auto_;
   std::vector<std::optional<AxisRings>> rings_;
   std::vector<std::string> signatures_;  // systems with the same one are equivalent
   std::unordered_map<std::string, PartCost> costs_;
@@ -96,7 +100,7 @@ class PartCosts {
 
 /// Simulates one part and splits the time of the busiest device. Errors: those of building, lowering and running it.
 Expected<TimeSplit> split_of_part(const System& system, const WorkloadPart& part, const PartOptions& options, const std::string& collectives,
-                                  const EngineEntry& engine, Cancellation stop = {});
+                                  const EngineEntry& engine, Cancellation stop = {}, const AutoChooser& choose_auto = {});
 
 /// The chooser for a plan's collectives: by_dimension_name, or the name of an algorithm. Errors: no such algorithm.
 Expected<CollectiveChooser> chooser_of(const std::string& collectives, ChunkRule chunks = {});

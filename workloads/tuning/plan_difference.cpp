@@ -58,7 +58,7 @@ class ScaledRace {
       if (!scaled) return scaled.error();
       systems.push_back(*std::move(scaled));
     }
-    PartCosts costs{systems, request_.options, std::string{by_dimension_name}, *request_.engine, request_.threads, request_.stop};
+    PartCosts costs{systems, request_.options, std::string{by_dimension_name}, *request_.engine, request_.threads, request_.stop, request_.choose_auto};
     std::vector<PartCosts::Job> jobs;
     for (std::size_t p = 0; p < 2; ++p)
       for (const TunedPart& part : plans_[p]->parts) jobs.push_back({p, part.part});
@@ -104,7 +104,7 @@ std::vector<PartDifference> differences(const TunedPlan& first, const TunedPlan&
 Expected<TimeSplit> split_of(const TuningRequest& request, const TunedPlan& plan) {
   TimeSplit sum;
   for (const TunedPart& part : plan.parts) {
-    const auto split = split_of_part(request.systems[plan.system], part.part, plan.plan.options, plan.plan.collectives, *request.engine, request.stop);
+    const auto split = split_of_part(request.systems[plan.system], part.part, plan.plan.options, plan.plan.collectives, *request.engine, request.stop, request.choose_auto);
     if (!split) return split.error();
     sum.compute += split->compute;
     sum.exposed_communication += split->exposed_communication;

@@ -48,48 +48,56 @@ std::vector<Pass> SystemSearch::passes() const {
 }
 
 Status SystemSearch::list_options(std::size_t stage) {
+  const auto is_folded = [&](const MeshAxis& axis) { return std::count_if(axis.factors.begin(), axis.factors.end(), [](const MeshFactor& factor) { return factor.size > 1; }) > 1; };
+  const bool folded = std::any_of(mesh().axes().begin(), mesh().axes().end(), is_folded);
+  for (const std::string& collectives : request_->collectives) {
+    if (collectives == "ring" && !folded) continue;  // by dimension does the same
+    for (const std::string& algorithm : request_->algorithms)
+      if (auto ok = list_options(stage, algorithm, collectives); !ok) return ok;
+  }
+  return success();
+}
+
+Status SystemSearch::list_options(std::size_t stage, const std::string& algorithm, const std::string& collectives) {
   const Workload& workload = request_->workload;
   const std::string& name = workload.stages[stage].name;
   const bool with_collective = std::find(request_->algorithms.begin(), request_->algorithms.end(), "collective") != request_->algorithms.end();
-  for (const std::string& algorithm : request_->algorithms) {
-    const auto entry = gemm_algorithm(algorithm);
-    if (!entry) return entry.error();
-    if ((*entry)->mesh != MeshUse::row_col)
-      return Diagnostic{{},
-                        fmt::format("{} works on one axis; a workload has row and col: give the mesh row=1 or col=1 to the algorithm that it is a "
-                                    "case of (1d-os, 1d-ls: wang; 1d-fsdp: collective)",
-                                    algorithm)};
-    for (const Dataflow dataflow : all_dataflows)
-      for (const bool transposed : {false, true}) {
-        ProductChoice choice{algorithm, dataflow, transposed, 0};
-        const auto part = part_of(workload, stage, input_layout(dataflow, transposed), choice, mesh(), Pass::forward);
-        if (!part) {
-          reasons_.insert(name + ": " + part.error().message);
-          continue;
-        }
-        const GemmProblem problem = gemm_problem_of(*part);
-        const bool counted = (*entry)->needs_slice_count;
-        bool asked = false, any = false;
-        std::string why;
-        for (std::int64_t S = counted ? (with_collective ? 2 : 1) : 0; S <= (counted ? request_->largest_slice_count : 0); ++S) {
-          choice.slice_count = S;
-          if (request_->allowed && !request_->allowed(name, choice)) continue;
-          asked = true;
-          const auto multiples = required_multiples(**entry, mesh(), dataflow, request_->pass, gemm_options(request_->options, S));
-          if (!multiples) {
-            reasons_.insert(multiples.error().message);
-            any = true;
-          } else if (divides(problem, *multiples)) {
-            any = true;
-            add_option(stage, choice);
-          } else if (why.empty()) {
-            why = fmt::format("m={}, n={}, k={} must be multiples of {}, {}, {}", problem.m, problem.n, problem.k, multiples->m, multiples->n,
-                              multiples->k);
-          }
-        }
-        if (asked && !any) reasons_.insert(fmt::format("{}, {} {}{}: {}", name, algorithm, transposed ? "transposed " : "", name_of(dataflow), why));
+  const auto entry = gemm_algorithm(algorithm);
+  if (!entry) return entry.error();
+  if ((*entry)->mesh != MeshUse::row_col)
+    return Diagnostic{{},
+                      fmt::format("{} works on one axis; a workload has row and col: give the mesh row=1 or col=1 to the algorithm that it is a "
+                                  "case of (1d-os, 1d-ls: wang; 1d-fsdp: collective)",
+                                  algorithm)};
+  for (const Dataflow dataflow : all_dataflows)
+    for (const bool transposed : {false, true}) {
+      ProductChoice choice{algorithm, dataflow, transposed, 0, collectives};
+      const auto part = part_of(workload, stage, input_layout(dataflow, transposed), choice, mesh(), Pass::forward);
+      if (!part) {
+        reasons_.insert(name + ": " + part.error().message);
+        continue;
       }
-  }
+      const GemmProblem problem = gemm_problem_of(*part);
+      const bool counted = (*entry)->needs_slice_count;
+      bool asked = false, any = false;
+      std::string why;
+      for (std::int64_t S = counted ? (with_collective ? 2 : 1) : 0; S <= (counted ? request_->largest_slice_count : 0); ++S) {
+        choice.slice_count = S;
+        if (request_->allowed && !request_->allowed(name, choice)) continue;
+        asked = true;
+        const auto multiples = required_multiples(**entry, mesh(), dataflow, request_->pass, gemm_options(request_->options, S));
+        if (!multiples) {
+          reasons_.insert(multiples.error().message);
+          any = true;
+        } else if (divides(problem, *multiples)) {
+          any = true;
+          add_option(stage, choice);
+        } else if (why.empty()) {
+          why = fmt::format("m={}, n={}, k={} must be multiples of {}, {}, {}", problem.m, problem.n, problem.k, multiples->m, multiples->n, multiples->k);
+        }
+      }
+      if (asked && !any) reasons_.insert(fmt::format("{}, {} {}{}: {}", name, algorithm, transposed ? "transposed " : "", name_of(dataflow), why));
+    }
   return success();
 }
 
@@ -256,7 +264,7 @@ std::vector<StageAlternative> SystemSearch::alternatives(const Plan& plan) const
     if (!plan.stages[s].product) continue;
     const ProductChoice& own = *plan.stages[s].product;
     const auto same_kind = [&](const ProductChoice& choice) {
-      return choice.algorithm == own.algorithm && choice.dataflow == own.dataflow && choice.transposed == own.transposed;
+      return choice.algorithm == own.algorithm && choice.dataflow == own.dataflow && choice.transposed == own.transposed && choice.collectives == own.collectives;
     };
     const auto of_plan = std::find_if(options_[s].begin(), options_[s].end(), [&](const ProductOption& option) { return option.choice == own; });
     if (of_plan == options_[s].end()) continue;  // a baseline's

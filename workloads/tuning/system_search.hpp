@@ -64,6 +64,7 @@ class SystemSearch {
   SystemSearch(const TuningRequest& request, std::size_t system, const PartCosts& costs) : request_{&request}, system_{system}, costs_{&costs} {}
 
   Status list_options(std::size_t stage);
+  Status list_options(std::size_t stage, const std::string& algorithm, const std::string& collectives);
   void add_option(std::size_t stage, const ProductChoice& choice);
   void list_others(std::size_t stage);
   void list_relayout(std::size_t stage, ActivationLayout layout);

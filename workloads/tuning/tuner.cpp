@@ -19,7 +19,7 @@ constexpr std::size_t batch = 8, exhaustive_batch = 256;
 class Search {
  public:
   explicit Search(const TuningRequest& request)
-      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop, request.elsewhere.get(), request.fewest_to_bound} {}
+      : request_{request}, costs_{request.systems, request.options, std::string{by_dimension_name}, *request.engine, request.threads, request.stop, request.choose_auto, request.elsewhere.get(), request.fewest_to_bound} {}
 
   /// Told to stop, of some systems only: then there is nothing else to be asked for.
   Status prepare() {
@@ -285,7 +285,7 @@ Expected<Tuning> tune(const TuningRequest& request) {
 }
 
 Expected<TunedPlan> evaluate_plan(const System& system, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
-                                   Cancellation stop) {
+                                   Cancellation stop, AutoChooser choose_auto) {
   TuningRequest request;
   request.workload = workload;
   request.systems = {system};
@@ -295,6 +295,7 @@ Expected<TunedPlan> evaluate_plan(const System& system, const Workload& workload
   request.engine = &engine;
   request.threads = threads;
   request.stop = stop;
+  request.choose_auto = std::move(choose_auto);
   Search search{request};
   if (auto ok = search.prepare(); !ok) return ok.error();
   if (stop.requested()) return cancelled_work();

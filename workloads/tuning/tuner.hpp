@@ -36,6 +36,8 @@ struct TuningRequest {
   std::vector<System> systems;  // slices with a mesh of row and col each; all of one machine
   Pass pass = Pass::both;
   std::vector<std::string> algorithms;  // of gemm_algorithms()
+  std::vector<std::string> collectives{""};  // of products (ProductChoice); "": by dimension
+  AutoChooser choose_auto{};                 // where `collectives` has auto_name
   PartOptions options;
   std::int64_t largest_slice_count = 64;
   std::function<bool(const std::string& stage, const ProductChoice&)> allowed{};  // restricts the choices; empty: no restriction
@@ -99,17 +101,17 @@ struct Tuning {
   bool interrupted = false;              // cancelled: the plans are the best known so far
 };
 
-/// Searches systems x (algorithm, dataflow, transposition, S) per stage, by dynamic programming over the layouts between stages; a re-layout may
+/// Searches systems x (algorithm, dataflow, transposition, S, lowering of collectives) per stage, by dynamic programming over the layouts between stages; a re-layout may
 /// stand between two stages. A part that is not simulated yet counts as its lower bound. While the best plan of the best system has such parts, they
 /// are simulated; so the final plan is the best of all (a test compares `exhaustive`). Equal schedules on systems with equal rings are simulated
 /// once. The result does not depend on the number of threads.
-/// Order of plans: time, memory, system; options of equal time: working memory, algorithm, dataflow, S.
+/// Order of plans: time, memory, system; options of equal time: working memory, collectives, algorithm, dataflow, S.
 /// Errors: no system; unknown algorithms; no option applies anywhere (the message says why), which is none of a share.
 Expected<Tuning> tune(const TuningRequest& request);
 
 /// Costs and memory of a given plan. Errors: those of parts_of(); a part that cannot run.
 Expected<TunedPlan> evaluate_plan(const System& system, const Workload& workload, const Plan& plan, Pass pass, const EngineEntry& engine, int threads,
-                                   Cancellation stop = {});
+                                   Cancellation stop = {}, AutoChooser choose_auto = {});
 
 /// The Pareto plans: each is faster than every plan that needs less memory. Fastest first, at most `most`.
 Expected<std::vector<TunedPlan>> pareto_plans(const TuningRequest& request, std::size_t most);

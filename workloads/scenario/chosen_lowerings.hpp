@@ -1,0 +1,37 @@
+// What `auto` has chosen: each collective of a system is simulated once, for however many runs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topologies/system.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
+
+namespace podsim {
+
+/// From any thread. It keeps what it knows of the systems that it was asked for last; an older one's is found again by simulation.
+class ChosenLowerings {
+ public:
+  /// `key`: what else the choice depends on. nullopt: not known.
+  [[nodiscard]] std::optional<Lowering> find(const System& system, const Mesh& mesh, const std::string& key) const;
+  void add(const System& system, const Mesh& mesh, const std::string& key, const Lowering& lowering);
+
+ private:
+  struct OfSystem {
+    Machine machine;
+    std::shared_ptr<const Topology> topology;  // held, so that no other one gets its address
+    Placement placement;
+    Mesh mesh;
+    std::map<std::string, Lowering> chosen{};
+  };
+  static bool is_of(const OfSystem& known, const System& system, const Mesh& mesh);
+
+  mutable std::mutex guard_;
+  std::vector<OfSystem> systems_;  // the one asked for last comes last
+};
+
+}  // namespace podsim
