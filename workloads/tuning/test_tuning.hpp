@@ -28,7 +28,7 @@ inline std::string text_of(const TunedPlan& plan) {
   for (const StagePlan& stage : plan.plan.stages) {
     text += fmt::format("  {} {}", stage.name, name_of(stage.layout));
     if (const auto& p = stage.product)
-      text += fmt::format(" {} {}{} S={}", p->algorithm, p->transposed ? "transposed " : "", name_of(p->dataflow), p->slice_count);
+      text += fmt::format(" {} {}{} S={} {}", p->algorithm, p->transposed ? "transposed " : "", name_of(p->dataflow), p->slice_count, p->collectives);
     text += '\n';
   }
   for (const TunedPart& part : plan.parts)
@@ -90,6 +90,7 @@ inline TuningRequest random_request(Rng& rng) {
   for (const char* algorithm : {"collective", "meshslice", "wang", "summa"})
     if (rng.below(2) == 0) request.algorithms.emplace_back(algorithm);
   if (request.algorithms.empty()) request.algorithms = {"collective", "meshslice"};
+  if (rng.below(2) == 0) request.collectives = {"", one_of(std::vector<std::string>{"ring", "line", "direct", "halving-doubling", "rotations"})};
   request.options = {2, rng.between(0, 2), rng.below(2) == 0};
   request.largest_slice_count = rng.between(2, 3);
   request.top = static_cast<std::size_t>(rng.between(1, 4));
@@ -145,13 +146,14 @@ class Enumeration {
       for (const ActivationLayout layout : {ActivationLayout::tokens_by_row, ActivationLayout::features_by_row}) with({stage.name, layout, {}});
       return;
     }
-    for (const std::string& algorithm : request_.algorithms)
-      for (const Dataflow dataflow : all_dataflows)
-        for (const bool transposed : {false, true})
-          for (std::int64_t S = algorithm == "meshslice" ? 1 : 0; S <= (algorithm == "meshslice" ? request_.largest_slice_count : 0); ++S) {
-            const ProductChoice choice{algorithm, dataflow, transposed, S};
-            if (!request_.allowed || request_.allowed(stage.name, choice)) with({stage.name, input_layout(dataflow, transposed), choice});
-          }
+    for (const std::string& collectives : request_.collectives)
+      for (const std::string& algorithm : request_.algorithms)
+        for (const Dataflow dataflow : all_dataflows)
+          for (const bool transposed : {false, true})
+            for (std::int64_t S = algorithm == "meshslice" ? 1 : 0; S <= (algorithm == "meshslice" ? request_.largest_slice_count : 0); ++S) {
+              const ProductChoice choice{algorithm, dataflow, transposed, S, collectives};
+              if (!request_.allowed || request_.allowed(stage.name, choice)) with({stage.name, input_layout(dataflow, transposed), choice});
+            }
   }
 
   void evaluate(const Plan& plan) {

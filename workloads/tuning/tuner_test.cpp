@@ -96,6 +96,7 @@ TuningRequest request_to_enumerate(std::uint64_t seed) {
   request.largest_slice_count = 3;
   request.top = seed % 4 < 2 ? 1 : 5;
   request.options.prefetch = 0;  // more slices need less memory, and more time
+  if (seed % 5 == 0) request.collectives = {"", "direct"};
   request.allowed = [seed](const std::string& stage, const ProductChoice& choice) {
     return counter_hash(seed, stream_of(stage), static_cast<std::uint64_t>(choice.dataflow) * 2 + (choice.transposed ? 1 : 0)) % 5 < 2;
   };

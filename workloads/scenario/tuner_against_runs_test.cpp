@@ -1,0 +1,116 @@
+// No run by hand is faster than the plan that the tuner finds where it says that it has searched.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/base/rng.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/scenario/collective_choice.hpp"
+#include "workloads/scenario/search_space.hpp"
+#include "workloads/scenario/simulate.hpp"
+
+namespace podsim {
+namespace {
+
+struct SearchedSlice {
+  const char *machine, *slice;
+};
+constexpr std::array<SearchedSlice, 8> searched_slices{{{"tpu_v4", "2x4"}, {"tpu_v4", "2x2x2"}, {"tpu_v5e", "4x4"}, {"tpu_v5p", "2x2x4"}, {"dgx_h100", "1x8"}, {"dgx_a100", "2x8"}, {"gb200_nvl72", "1x8"}, {"ideal", "4x4"}}};
+
+/// What `podsim tune --gemm` asks for.
+TuningRequest request_of_search(Rng& rng) {
+  const SearchedSlice& where = searched_slices[rng.below(searched_slices.size())];
+  TuningRequest request;
+  SystemSpec base;
+  base.machine = *find_machine(where.machine);
+  const auto slice = parse_slice(where.slice, base.machine, {});
+  EXPECT_TRUE(slice) << where.machine;
+  request.systems = *systems_in({base, {*slice}});
+  const auto extent = [&] { return std::int64_t{1} << rng.between(7, 13); };
+  request.workload = *workload_of(std::vector<NamedProduct>{{extent(), extent(), extent(), DType::bf16}});
+  request.pass = rng.below(4) == 0 ? Pass::backward : Pass::forward;
+  request.algorithms = {"collective", "meshslice", "wang"};
+  request.collectives = {"", "ring", std::string{auto_name}};
+  request.choose_auto = auto_chooser();
+  request.options = {8, 1, base.machine.slice_copies};
+  request.largest_slice_count = 16;
+  request.top = 1;
+  request.engine = &des_engine();
+  request.threads = 1;
+  return request;
+}
+
+/// A run that somebody may write, in what was searched. nullopt: its extents do not divide.
+std::optional<Picoseconds> random_run(const TuningRequest& request, Rng& rng, const RunOptions& options, std::string& text) {
+  const Stage& product = request.workload.stages.front();
+  GemmSpec spec;
+  spec.algorithm = *gemm_algorithm(request.algorithms[rng.below(request.algorithms.size())]);
+  spec.problem = {product.tokens, product.outputs, product.inputs, DType::bf16, all_dataflows[rng.below(all_dataflows.size())]};
+  spec.pass = request.pass;
+  spec.options = gemm_options(request.options, spec.algorithm->needs_slice_count ? rng.between(1, static_cast<int>(request.largest_slice_count)) : 0);
+  const std::array<const char*, 4> policies{"", "by-dimension", "ring", "auto"};
+  spec.collectives.algorithm = policies[rng.below(policies.size())];
+  const System& system = request.systems[rng.below(request.systems.size())];
+  text = std::string{spec.algorithm->name} + " " + std::string{name_of(spec.problem.dataflow)} + " S=" + std::to_string(spec.options.slice_count) + " collectives " + spec.collectives.algorithm + " on " + to_text(system);
+  const auto problem = make_problem(system, spec);
+  if (!problem) return std::nullopt;
+  const auto run = simulate(system, *problem, options);
+  if (!run) return std::nullopt;
+  return run->metrics.makespan;
+}
+
+void expect_never_beaten(std::uint64_t problems, int runs) {
+  std::int64_t compared = 0, equal = 0, by_auto = 0;
+  for (std::uint64_t seed = 0; seed < problems; ++seed) {
+    Rng rng{seed, 21};
+    const TuningRequest request = request_of_search(rng);
+    const auto tuning = tune(request);
+    ASSERT_TRUE(tuning) << to_text(tuning.error());
+    const TunedPlan& best = tuning->plans.front();
+    by_auto += best.plan.stages.front().product->collectives == auto_name;
+    RunOptions options;
+    for (int r = 0; r < runs; ++r) {
+      std::string text;
+      const auto time = random_run(request, rng, options, text);
+      if (!time) continue;
+      ++compared;
+      equal += *time == best.time;
+      EXPECT_GE(*time, best.time) << "seed " << seed << ": " << text << "; the plan is " << best.plan.stages.front().product->algorithm << " on " << to_text(request.systems[best.system]);
+    }
+  }
+  EXPECT_GT(compared, static_cast<std::int64_t>(problems) * runs / 2);
+  EXPECT_GT(equal, 0) << "the best plan is a run that somebody may write";
+  EXPECT_GT(by_auto, 0);
+  ::testing::Test::RecordProperty("compared", std::to_string(compared));
+}
+
+/// The bounds of products whose collectives are lowered by any algorithm exceed none of their times.
+TEST(Tuner, PruningByAnyAlgorithmChangesNoPlan) {
+  std::int64_t fewer = 0;
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed, 22};
+    TuningRequest request = request_of_search(rng);
+    request.largest_slice_count = 4;
+    const auto pruned = tune(request);
+    request.exhaustive = true;
+    const auto all = tune(request);
+    ASSERT_TRUE(pruned && all);
+    EXPECT_EQ(pruned->plans.front().time, all->plans.front().time);
+    EXPECT_EQ(pruned->plans.front().plan, all->plans.front().plan);
+    EXPECT_EQ(pruned->plans.front().system, all->plans.front().system);
+    fewer += pruned->simulated < all->simulated;
+  }
+  EXPECT_GT(fewer, 5);
+}
+
+/// A dozen problems, 40 runs each.
+TEST(Tuner, IsNotBeatenByRunsByHand) { expect_never_beaten(12, 40); }
+
+/// A campaign of a hundred problems, 400 runs each; run once by --gtest_also_run_disabled_tests.
+TEST(Tuner, DISABLED_IsNotBeatenByRunsByHandInACampaign) { expect_never_beaten(100, 400); }
+
+}  // namespace
+}  // namespace podsim
