@@ -25,6 +25,7 @@ namespace {
 
 constexpr double most_transfers = 2e6;  // of a candidate, where another one applies: it would take seconds to choose
 constexpr double most_chunked = 4e6;    // task instances with another number of chunks
+constexpr double share_of_function = 0.05;  // of both, where a schedule has functions: its collectives are many, and of training steps on hundreds of devices
 constexpr int most_chunks_tried = 128;
 
 /// By more than rounding to picoseconds.
@@ -86,6 +87,7 @@ class Cheapest {
     choosing_.fold = true;
     choosing_.control.record = false;
     choosing_.control.progress = {};
+    if (!schedule.functions.empty()) most_transfers_ *= share_of_function, most_chunked_ *= share_of_function;
   }
 
   /// Ties: the first of candidates(). Levels are tried first, as they are often the fastest and then cut the other runs short. Candidates that are
@@ -103,7 +105,7 @@ class Cheapest {
       if (all[c].algorithm->name == "channels") order.push_back(c);
     std::vector<std::size_t> large;
     for (const std::size_t c : order) {
-      const auto tried = attempt(all[c], c, most_transfers);
+      const auto tried = attempt(all[c], c, most_transfers_);
       if (!tried) return tried.error();
       if (!*tried) large.push_back(c);
     }
@@ -155,11 +157,11 @@ class Cheapest {
     for (const bool more : {true, false})
       for (int n = asked;;) {
         n = more ? 2 * n : n / 2;
-        if (n < 1 || n > most_chunks_tried || instances * n / asked > most_chunked) break;
+        if (n < 1 || n > most_chunks_tried || instances * n / asked > most_chunked_) break;
         Lowering other = chunked;
         other.chunks = n;
         const Picoseconds before = least_;
-        if (auto tried = attempt(other, rank_ + 1, most_transfers); !tried) return tried.error();
+        if (auto tried = attempt(other, rank_ + 1, most_transfers_); !tried) return tried.error();
         if (static_cast<double>(least_.count()) > 0.99 * static_cast<double>(before.count())) break;
       }
     return success();
@@ -170,6 +172,7 @@ class Cheapest {
   const Collective& collective_;
   const ChunkRule& chunks_;
   RunOptions choosing_;
+  double most_transfers_ = most_transfers, most_chunked_ = most_chunked;
   bool other_chunks_ = true;
   std::optional<Lowering> best_, in_chunks_;
   Picoseconds least_ = end_of_clock;
@@ -192,8 +195,8 @@ std::string name_of(const Schedule& schedule, const Program& program, const Coll
 }
 
 /// What else than the system and the mesh a choice depends on.
-std::string key_of_choice(const Program& program, const std::string& collective, const CollectivePolicy& policy, const RunOptions& options) {
-  std::string key = fmt::format("{}; chunks {}; force {} {}; on", collective, policy.chunks.value_or(0), options.force, options.most_instances);
+std::string key_of_choice(const Schedule& schedule, const Program& program, const std::string& collective, const CollectivePolicy& policy, const RunOptions& options) {
+  std::string key = fmt::format("{}; chunks {}; functions {}; force {} {}; on", collective, policy.chunks.value_or(0), !schedule.functions.empty(), options.force, options.most_instances);
   for (const DeviceSet::Interval& interval : program.devices.intervals) key += fmt::format(" {}-{}", interval.first, interval.last);
   return key;
 }
@@ -211,7 +214,7 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
       const std::string key = signature(program, *stated);
       if (known->contains(key)) continue;
       const Collective collective = along_moving_axes(*stated);
-      const std::string of_choice = key_of_choice(program, key, policy, options);
+      const std::string of_choice = key_of_choice(schedule, program, key, policy, options);
       std::optional<Lowering> best = options.chosen->find(system, schedule.mesh, of_choice);
       if (!best) {
         Cheapest cheapest{system, schedule, program, collective, chunks, options};

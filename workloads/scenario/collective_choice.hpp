@@ -22,7 +22,7 @@ struct CollectiveChoices {
 
 /// `auto` simulates each collective by itself with des, once per candidate (algorithm, order of axes or levels), and takes the fastest; ties: the first
 /// of candidates(). Then it tries other numbers of chunks. Candidates whose latencies alone take longer are skipped, so are those of more than 2
-/// million transfers where another one applies, and those that are too large to simulate without `force`. What it has chosen on a system is kept in `options.chosen`. With
+/// million transfers where another one applies, and those that are too large to simulate without `force`. In a schedule with functions 100 thousand are the limit. What it has chosen on a system is kept in `options.chosen`. With
 /// by-dimension so are the collectives chosen that name auto_name. Any other policy is looked up by name.
 /// Errors: an unknown algorithm (field `collectives`); no algorithm applies (says why the last one does not); cancelled work.
 Expected<CollectiveChoices> choose_collectives(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options);
