@@ -239,7 +239,7 @@ namespace {
 
 /// How the calls of a schedule were simulated; empty: it has none, or they were asked to be inlined.
 std::string calls_text(const CallSummary& calls) {
-  const std::string beside = calls.beside == 0 ? "" : fmt::format("; {} beside transfers that draw on their memory, cores or links, which is not counted: {}", calls.beside, calls.why_beside);
+  const std::string beside = calls.beside == 0 ? "" : fmt::format("; {} beside transfers that draw on their memory or cores, which is not counted: {}", calls.beside, calls.why_beside);
   if (calls.inlined == 0) return calls.played == 0 ? std::string{} : fmt::format("{}, each played as one task{}", calls.played, beside);
   if (calls.played == 0) return "inlined: " + calls.why_inlined;
   return fmt::format("{} played as one task each, {} inlined, the first as {}{}", calls.played, calls.inlined, calls.why_inlined, beside);

@@ -69,17 +69,11 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
                       instances * 1e-6, instances / instances_per_second, instances * bytes_per_instance * 1e-9, options.most_instances * 1e-6)};
 }
 
-/// Of more tasks than this memory would be spent on that `force` alone permits.
-double most_tasks(const RunOptions& options) {
-  constexpr double instances_per_task = 25;
-  return options.force ? std::numeric_limits<double>::infinity() : options.most_instances / instances_per_task;
-}
-
-/// Errors: more than most_tasks(). `tasks`: what the result has.
+/// Errors: without `force` more tasks than memory should be spent on. `tasks`: what the result has.
 Status check_written_out(const Schedule& schedule, double tasks, const RunOptions& options) {
-  constexpr double bytes_per_task = 2000;  // 1.04 GB for 488 thousand tasks, recorded: run --calls inline of a module
-  const double most = most_tasks(options);
-  if (tasks <= most) return success();
+  constexpr double bytes_per_task = 2000, instances_per_task = 25;  // 1.04 GB for 488 thousand tasks, recorded: run --calls inline of a module
+  const double most = options.most_instances / instances_per_task;
+  if (tasks <= most || options.force) return success();
   return Diagnostic{{},
                     fmt::format("the calls of {} written out are {:.3g} million tasks, about {:.2g} GB; expected less than {:.3g} million, or `force` to run it. Played as one task each, which `calls` "
                                 "auto on des does where it is exact, they need no more than the functions; explaining a run writes them out",
@@ -247,29 +241,25 @@ Status inline_all_calls(Run& run, std::string why, const RunOptions& options) {
   return success();
 }
 
-/// Those whose play was not exact, of which those that share memory only where they become few tasks: merged into `inexact.by_links`. Where even the others become more tasks than
-/// most_tasks(), none: all are merged into `inexact.by_memory`.
+/// Those whose play was not exact; those that share memory only where they become few tasks. Merged into `inexact.by_links`.
 const InexactCalls& calls_to_write_out(const Schedule& schedule, InexactPlay& inexact, const RunOptions& options) {
   InexactCalls all = inexact.by_links;
   for (std::size_t p = 0; p < all.chosen.size(); ++p)
     for (std::size_t t = 0; t < all.chosen[p].size(); ++t)
       if (inexact.by_memory.chosen[p][t] && !all.chosen[p][t]) all.chosen[p][t] = true, ++all.count;
   if (all.why.empty()) all.why = inexact.by_memory.why;
-  if (inexact.by_links.count > 0 && tasks_written_out(schedule, inexact.by_links.chosen) > most_tasks(options)) {
-    inexact.by_memory = std::move(all);
-    inexact.by_links = {};
-  } else if (all.count > inexact.by_links.count && tasks_written_out(schedule, all.chosen) <= options.most_written_out) {
-    inexact.by_links = std::move(all);
-  }
+  if (all.count > inexact.by_links.count && tasks_written_out(schedule, all.chosen) <= options.most_written_out) inexact.by_links = std::move(all);
   return inexact.by_links;
 }
 
 /// Those whose play was not exact.
-void inline_some_calls(Run& run, const InexactCalls& inexact) {
+Status inline_some_calls(Run& run, const InexactCalls& inexact, const RunOptions& options) {
+  if (auto ok = check_written_out(*run.lowered, tasks_written_out(*run.lowered, inexact.chosen), options); !ok) return in_context("calls cannot be played: " + inexact.why, ok.error());
   CallSummary& calls = run.row.calls;
   calls.inlined += inexact.count;
   if (calls.why_inlined.empty()) calls.why_inlined = inexact.why;
   run.lowered = std::make_unique<const Schedule>(inline_calls(*run.lowered, inexact.chosen));
+  return success();
 }
 
 /// The model of another run, recosted. False: it is not made like this one.
@@ -389,15 +379,15 @@ Status play(Run& run, const RunOptions& options) {
     const auto conflicts = call_conflicts(*run.system, *run.lowered);
     if (!conflicts) return conflicts.error();
     InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
-    const bool share_links = inexact.by_links.count > 0, share_cores = shares_cores(run.system->machine);
     if (const InexactCalls& written = calls_to_write_out(*run.lowered, inexact, options); written.count > 0) {
       // Without those calls other ones may begin at other times, so it looks again.
-      inline_some_calls(run, written);
+      if (auto ok = inline_some_calls(run, written, options); !ok) return ok;
       if (auto ok = add_model(run, options, run.model.calls); !ok) return ok.error();
       return play(run, options);
     }
+    const bool share_cores = shares_cores(run.system->machine);
     run.row.calls.beside = share_cores ? calls_in(*run.lowered) : inexact.by_memory.count;
-    run.row.calls.why_beside = share_cores && !share_links ? cores_shared : std::move(inexact.by_memory.why);
+    run.row.calls.why_beside = share_cores ? cores_shared : std::move(inexact.by_memory.why);
     run.row.calls.played = calls_in(*run.lowered);
   }
   conclude(run, *std::move(measured), wall, options);

@@ -26,8 +26,7 @@ struct Override {
 struct CallSummary {
   std::int64_t played = 0, inlined = 0;  // Calls of all programs: each as one task, and task by task as playing those is not exact
   std::string why_inlined{};             // the first one, or all of them
-  std::int64_t beside = 0;               // of those played: with transfers beside them that draw on the memory or the cores of their devices, or, where writing those calls out
-                                         // takes more than memory should be spent on, use their links; what that changes is not counted
+  std::int64_t beside = 0;               // of those played: with transfers beside them that draw on the memory or the cores of their devices
   std::string why_beside{};              // the first one
 };
 
