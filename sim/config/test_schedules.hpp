@@ -86,7 +86,7 @@ inline ReferenceProgram every_node() {
     if (traits.kind == ReferenceKind::product) node.operands = {0, 0};
     if (traits.kind == ReferenceKind::transpose) node.permutation = {1, 0}, node.name = "turned \"X\"";
     if (traits.kind == ReferenceKind::block_collective)
-      node.collective = {CollectiveKind::all_to_all, {1, 0}, 1, 2, -3, {{{0}, {}, {1}}}, {{{1, 0}}}};
+      node.collective = {CollectiveKind::all_to_all, {1, 0}, 1, 2, -3, {{{0}, {}, {1}}}, {{{1, 0}}}, Reduction::maximum, {{0, 1}, {1, 3}}};
     program.nodes.push_back(node);
   }
   program.outputs = {{"Y", 1}, {"Z", static_cast<int>(program.nodes.size()) - 1}};

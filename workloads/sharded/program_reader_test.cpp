@@ -53,7 +53,7 @@ TEST(ProgramText, ShapesAndShardings) {
 TEST(ProgramText, LocalBlocksNeedAShardingThatTheTextFixes) {
   const std::string of = "A=8x8; B=8x8";
   EXPECT_EQ(problem("C = A @ B; D = psum(C, x)", of, "A=-,x; B=x,-"),
-            "program:1:16: sums along \"x\" of C are pending already: expected psum of an array without them, found unreduced(x):-,-");
+            "program:1:16: sums along \"x\" of C are pending already: expected psum of an array without them, or shard_map { }, where @ and sum are of blocks; found unreduced(x):-,-");
   EXPECT_EQ(problem("C = A @ B; D = psum(C, y)", of, "A=x,-; B=-,x"),
             "program:1:16: psum works on the local blocks of C, whose sharding is the compiler's choice: expected reshard(C, SPEC) or the like");
   EXPECT_EQ(problem("C = A @ B; D = psum(reshard(C, x,-), x)", of, "A=x,-; B=-,x"), "no problem");
