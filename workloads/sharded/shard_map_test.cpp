@@ -19,7 +19,7 @@
 namespace podsim::testing {
 namespace {
 
-const Mesh four_by_two = mesh_with({{"x", 4}, {"y", 2}});
+const Mesh mesh_of_bodies = mesh_with({{"x", 4}, {"y", 2}});
 
 ProgramPlan only_plan(const ShardedProgram& program) {
   auto plan = plan_program(program, Choose::bytes);
@@ -58,7 +58,7 @@ std::vector<float> counted(std::int64_t count) {
 // ---- Meaning ----
 
 TEST(ShardMap, AProductOfBlocksIsAPartialSumThatPsumAddsUp) {
-  const ShardedProgram local = program_with(four_by_two, "shard_map { C = psum(A @ B, y) as x,- }", "A=16x16; B=16x16", "A=x,y; B=y,-");
+  const ShardedProgram local = program_with(mesh_of_bodies, "shard_map { C = psum(A @ B, y) as x,- }", "A=16x16; B=16x16", "A=x,y; B=y,-");
   const ProgramSummary summary = summary_of(local, only_plan(local));
   ASSERT_EQ(summary.collectives.size(), 1U);
   EXPECT_EQ(summary.collectives[0].kind, "all-reduce");
@@ -66,15 +66,15 @@ TEST(ShardMap, AProductOfBlocksIsAPartialSumThatPsumAddsUp) {
   EXPECT_EQ(summary.collectives[0].after, "4x16 over x");
   EXPECT_EQ(summary.cost.received.count(), 4 * 16 * 4);  // twice half of the block
   EXPECT_TRUE(proof_of(lowered_by(ring_or_line(), local)).ok);
-  const ShardedProgram whole = program_with(four_by_two, "C = A @ B", "A=16x16; B=16x16", "A=x,y; B=y,-", "C=x,-");
+  const ShardedProgram whole = program_with(mesh_of_bodies, "C = A @ B", "A=16x16; B=16x16", "A=x,y; B=y,-", "C=x,-");
   const GivenTensors inputs{{"A", counted(256)}, {"B", counted(256)}};
   EXPECT_EQ(outputs_on(local, inputs), outputs_on(whole, inputs));
 }
 
 TEST(ShardMap, TheOutSpecSaysWhichArrayTheBlocksMake) {
   const auto made = [](const std::string& spec) {
-    const ShardedProgram program = program_with(four_by_two, "shard_map { C = A + 0 as " + spec + " }", "A=4x2", "A=x,y");
-    EXPECT_EQ(to_text(*program.operations.back().sharding, four_by_two, 2), spec);
+    const ShardedProgram program = program_with(mesh_of_bodies, "shard_map { C = A + 0 as " + spec + " }", "A=4x2", "A=x,y");
+    EXPECT_EQ(to_text(*program.operations.back().sharding, mesh_of_bodies, 2), spec);
     return std::pair{program.operations.back().extents, outputs_on(program, {{"A", counted(8)}}).at("C")};
   };
   using Made = std::pair<Extents, std::vector<float>>;
@@ -86,7 +86,7 @@ TEST(ShardMap, TheOutSpecSaysWhichArrayTheBlocksMake) {
 
 TEST(ShardMap, EveryFunctionDoesWhatItsNameSaysInJax) {
   const auto value = [](const std::string& expression, const std::string& spec) {
-    const ShardedProgram program = program_with(four_by_two, "shard_map { C = " + expression + " as " + spec + " }", "A=8x2", "A=x,y");
+    const ShardedProgram program = program_with(mesh_of_bodies, "shard_map { C = " + expression + " as " + spec + " }", "A=8x2", "A=x,y");
     EXPECT_TRUE(proof_of(lowered_by(ring_or_line(), program)).ok) << expression;
     return fmt::format("{}: {}", fmt::join(program.operations.back().extents, "x"), fmt::join(outputs_on(program, {{"A", counted(16)}}).at("C"), " "));
   };
@@ -108,14 +108,14 @@ TEST(ShardMap, EveryFunctionDoesWhatItsNameSaysInJax) {
 
 TEST(ShardMap, WhatStandsOutsideReadsItsResultsAndGivesItsArguments) {
   const ShardedProgram program =
-      program_with(four_by_two, "D = A @ B\nshard_map {\n  S = psum(reshaped, y)  # of blocks\n  E = S / 2 as x,-\n}\nF = relu(E) @ B", "A=8x8; B=8x8; reshaped=8x8", "A=x,-; B=-,-; reshaped=x,-");
+      program_with(mesh_of_bodies, "D = A @ B\nshard_map {\n  S = psum(reshaped, y)  # of blocks\n  E = S / 2 as x,-\n}\nF = relu(E) @ B", "A=8x8; B=8x8; reshaped=8x8", "A=x,-; B=-,-; reshaped=x,-");
   EXPECT_EQ(program.outputs.size(), 2U);  // D, F
   EXPECT_TRUE(proof_of(lowered_by(ring_or_line(), program)).ok);
-  EXPECT_TRUE(read(four_by_two, "C = A @ B; D = reshard(C, x,-); shard_map { E = psum(D, x) as -,- }", "A=8x8; B=8x8", "A=x,y; B=y,-"));
+  EXPECT_TRUE(read(mesh_of_bodies, "C = A @ B; D = reshard(C, x,-); shard_map { E = psum(D, x) as -,- }", "A=8x8; B=8x8", "A=x,y; B=y,-"));
 }
 
 TEST(ShardMap, AnArrayOfBlocksIsWrittenWhereItStays) {
-  const ShardedProgram program = program_with(four_by_two, "shard_map { C = psum(A @ B, y) as x,- }", "A=16x16; B=16x16", "A=x,y; B=y,-");
+  const ShardedProgram program = program_with(mesh_of_bodies, "shard_map { C = psum(A @ B, y) as x,- }", "A=16x16; B=16x16", "A=x,y; B=y,-");
   const Program written = write_program(program, only_plan(program)).programs.front();
   EXPECT_EQ(written.tasks.size(), 2U);
   EXPECT_EQ(written.buffers.size(), 4U);  // A, B, the product, C
@@ -124,7 +124,7 @@ TEST(ShardMap, AnArrayOfBlocksIsWrittenWhereItStays) {
 // ---- Errors ----
 
 std::string problem_of(const std::string& statements, const std::string& shapes = "A=8x8; B=8x8", const std::string& shards = "A=x,y; B=y,-") {
-  const auto program = read(four_by_two, statements, shapes, shards);
+  const auto program = read(mesh_of_bodies, statements, shapes, shards);
   return program ? "no problem" : to_text(program.error());
 }
 
@@ -135,11 +135,11 @@ TEST(ShardMap, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_EQ(problem_of("shard_map { shard_map { } }"), "program:1:13: shard_map stands inside of shard_map already");
   EXPECT_EQ(problem_of("shard_map {\n  C = A @ B as x,-\n}"),
             "program:2:16: the blocks of C differ along y, which the out spec x,- leaves out: expected it there, or psum, pmean, pmax or all_gather over it");
-  EXPECT_EQ(problem_of("shard_map { C = psum(A, y) as x,z }"), "program:1:33: mesh has no axis \"z\"; it has x, y");
-  EXPECT_EQ(problem_of("shard_map { C = psum(A, y); D = relu(A) as x,y }"), "program:1:17: nothing reads \"C\", and it has no out spec: expected C = ... as SPEC");
+  EXPECT_EQ(problem_of("shard_map { C = psum(A, y) as x,z }"), "program:1:33: no mesh axis \"z\" in x=4,y=2");
+  EXPECT_EQ(problem_of("shard_map { C = psum(A, y); D = relu(A) as x,y }", "A=8x8", "A=x,y"), "program:1:17: nothing reads \"C\", and it has no out spec: expected C = ... as SPEC");
   EXPECT_EQ(problem_of("shard_map { S = psum(A, y); C = relu(S) as x,- }; D = S + 1"),
-            "program:1:54: \"S\" is a block of its shard_map: expected an out spec there, as in S = ... as x,-");
-  EXPECT_EQ(problem_of("shard_map { C = A @ B as x,y }"), "program:1:19: expected as many columns on the left of @ as rows on its right, found 2x4 @ 4x8x");
+            "program:1:55: \"S\" is a block of its shard_map: expected an out spec there, as in S = ... as x,-");
+  EXPECT_EQ(problem_of("shard_map { C = B @ A as x,y }"), "program:1:19: expected as many columns on the left of @ as rows on its right, found 4x8 @ 2x4");
   EXPECT_EQ(problem_of("C = A as x,y"), "program:1:7: expected an operator or the end of the statement, found \"as\"");
   EXPECT_EQ(problem_of("C = pmax(A, x)"), "program:1:5: pmax works on the blocks of devices: expected it inside of shard_map { }");
   EXPECT_EQ(problem_of("shard_map { C = reshard(A, x,-) as x,- }"), "program:1:17: reshard works on whole arrays: expected it outside of shard_map");
@@ -154,13 +154,14 @@ TEST(ShardMap, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_EQ(problem_of("shard_map { C = all_gather(A, 3, x) as -,y,- }"), "program:1:31: expected a dimension of an array of rank 3, found 3");
   EXPECT_EQ(problem_of("shard_map { C = all_gather(A, 0, x, tall) as -,y }"), "program:1:37: expected tiled, found \"tall\"");
   EXPECT_EQ(problem_of("C = all_gather(A, 0, x, tiled=False)"), "program:1:25: all_gather is tiled outside of shard_map, found tiled=False");
-  EXPECT_EQ(problem_of("C = A @ B; shard_map { D = psum(C, x) as -,- }"), "no problem");
+  EXPECT_EQ(problem_of("C = A @ B; shard_map { D = psum(C, x) as -,- }"),
+            "program:1:33: shard_map takes the blocks of C, of which sums along y are pending: expected C2 = reshard(C, SPEC) before it, or the like");
   EXPECT_EQ(problem_of("C = A.T @ B; shard_map { D = psum(C, x) as -,- }"),
             "program:1:35: shard_map takes the blocks of C, whose sharding is the compiler's choice: expected C2 = reshard(C, SPEC) before it, or the like");
-  EXPECT_EQ(problem_of("shard_map { C = relu(A) as x,y }; D = C", "A=6x8", "A=x,y"), "shard:1:3: dimension 0 of \"A\" has extent 6: expected a multiple of 4");
+  EXPECT_EQ(problem_of("shard_map { C = relu(A) as x,y }; D = C", "A=6x8", "A=x,y"), "shard:1:3: dimension 0 of A, divided along x=4, must be a multiple of 4, got 6");
   ProgramText padded = program_text("shard_map { C = relu(A) as x,y }", "A=6x8", "A=x,y");
   padded.pad = true;
-  EXPECT_EQ(to_text(read_program(padded, four_by_two).error()), "program:1:10: the arrays of shard_map are not padded: expected extents that divide, and no --pad");
+  EXPECT_EQ(to_text(read_program(padded, mesh_of_bodies).error()), "program:1:10: the arrays of shard_map are not padded: expected extents that divide, and no --pad");
 }
 
 // ---- Bytes ----
@@ -197,7 +198,7 @@ TEST(ShardMap, EveryCollectiveReceivesWhatItsClosedFormSays) {
 }
 
 TEST(ShardMap, EveryAlgorithmOfAllReducesTakesMaxima) {
-  const ShardedProgram program = program_with(four_by_two, "shard_map { C = pmax(A, x) as -,y; D = pmax(-A, (x, y)) as -,- }", "A=32x16", "A=x,y");
+  const ShardedProgram program = program_with(mesh_of_bodies, "shard_map { C = pmax(A, x) as -,y; D = pmax(-A, (x, y)) as -,- }", "A=32x16", "A=x,y");
   int compared = 0;
   for (const CollectiveAlgorithmEntry& algorithm : collective_algorithms()) {
     const auto chooser = always(algorithm.name);
