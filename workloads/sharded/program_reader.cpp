@@ -386,6 +386,7 @@ class Reader : ArgumentReader {
       case ArrayOp::all_to_all: return tiles(function, operation, {rank, most, in_shard_map_}, tiled);
       case ArrayOp::ppermute: {
         if (Status read = axes(operation, most); !read) return read;
+        std::sort(operation.axes.begin(), operation.axes.end());  // JAX numbers the devices of a ppermute in the mesh's order, however the axes are named
         if (Status separated = comma(function); !separated) return separated;
         if (next_is('[') && !in_shard_map_) return error(at_, "pairs of devices belong to ppermute inside of shard_map: expected a shift");
         if (next_is('[')) return pairs(operation);
