@@ -13,7 +13,7 @@ namespace podsim {
 std::string_view name_of(ArrayOp op) {
   static constexpr std::array names = std::to_array<std::string_view>(
       {"input", "@", "+", "-", "*", "/", "scale", "add-number", "reciprocal", ".T", "relu", "gelu", "sum", "reshard", "process_allgather", "fft", "ifft", "lu", "lu", "lu", "solve",
-       "to-blocks", "from-blocks", "expand-dims", "squeeze", "axis_index", "psum", "all_gather", "psum_scatter", "ppermute", "pmax", "all_to_all"});
+       "shard_map", "shard_map", "expand-dims", "squeeze", "axis_index", "psum", "all_gather", "psum_scatter", "ppermute", "pmax", "all_to_all"});
   static_assert(names.size() == static_cast<std::size_t>(ArrayOp::all_to_all) + 1);
   return names[static_cast<std::size_t>(op)];
 }

@@ -12,6 +12,7 @@
 #include "sim/engine/numeric/check.hpp"
 #include "sim/engine/numeric/execute.hpp"
 #include "sim/engine/table/test_agreement.hpp"
+#include "sim/schedule/validate.hpp"
 #include "workloads/sharded/summary.hpp"
 #include "workloads/sharded/testing.hpp"
 #include "workloads/sharded/write.hpp"
@@ -162,6 +163,32 @@ TEST(ShardMap, ErrorsSayWhereAndWhatWasExpected) {
   ProgramText padded = program_text("shard_map { C = relu(A) as x,y }", "A=6x8", "A=x,y");
   padded.pad = true;
   EXPECT_EQ(to_text(read_program(padded, mesh_of_bodies).error()), "program:1:10: the arrays of shard_map are not padded: expected extents that divide, and no --pad");
+}
+
+TEST(ShardMap, MutatedBodiesAreReadAsSomethingThatCanBeWrittenOrRefusedWithAPlace) {
+  const std::vector<std::string> seeds{"shard_map { C = psum(A @ B, y) as x,- }", "shard_map {\n  P = pmax(A, (x, y))  # all\n  Q = all_gather(A, 0, x) as -,-,y\n  R = P / 2 as -,-\n}; S = R + 1",
+                                       "shard_map { D = ppermute(A, x, [(0, 1), (3, 0)]) as x,y; E = mean(D, -1) * axis_index(y) as (x+y) }",
+                                       "F = A.T @ B\nshard_map { G = all_to_all(A, 0, 1, y, tiled) as (x+y),-; H = psum_scatter(A, 1, y, tiled=True) - G as x,y }"};
+  Rng rng{12, stream_of("mutated bodies")};
+  int refused = 0, with_bodies = 0;
+  constexpr int rounds = 20'000;
+  for (int i = 0; i < rounds; ++i) {
+    const std::string text = mutated(seeds, rng);
+    SCOPED_TRACE(text);
+    const auto program = read(mesh_of_bodies, text, "A=16x16; B=16x16", "A=x,y; B=y,-");
+    if (!program) {
+      ++refused;
+      EXPECT_NE(program.error().where.line, 0) << to_text(program.error());
+      continue;
+    }
+    with_bodies += std::any_of(program->operations.begin(), program->operations.end(), [](const Operation& operation) { return operation.varying.has_value(); }) ? 1 : 0;
+    if (i % 10 != 0) continue;
+    const Schedule written = write_program(*program, only_plan(*program));
+    EXPECT_TRUE(check_shapes(written).empty()) << to_text(check_shapes(written));
+    EXPECT_TRUE(check_reference(reference_of(*program), mesh_of_bodies).empty()) << check_reference(reference_of(*program), mesh_of_bodies).front();
+  }
+  EXPECT_GT(refused, rounds / 2);
+  EXPECT_GT(with_bodies, rounds / 20);
 }
 
 // ---- Bytes ----

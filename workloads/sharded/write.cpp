@@ -158,7 +158,7 @@ class Writer {
       default:
         collective.kind = CollectiveKind::permute;
         collective.dim = 0;
-        collective.pairs = exchanged(step.step);
+        for (const auto& [sender, receiver] : exchanged_blocks(step.step, mesh_)) collective.pairs.push_back({sender, receiver});
     }
     block(step.after) = run(label, std::move(collective), before, step.after);
   }
@@ -191,40 +191,6 @@ class Writer {
       range.stride = range.length = length;
     }
     return whole;
-  }
-
-  /// Who sends its block to whom: a device that has the right block already keeps it, the others take copies in order.
-  [[nodiscard]] std::vector<Collective::Pair> exchanged(const ReshardStep& step) const {
-    std::int64_t P = devices_along(mesh_, step.axes);
-    std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> holders, needers;  // by block
-    for (std::int64_t position = 0; position < P; ++position) {
-      Coordinates at(mesh_.axes().size(), 0);
-      std::int64_t rest = position;
-      for (std::size_t a = step.axes.size(); a-- > 0;) {
-        const AxisView view = mesh_.whole(step.axes[a]);
-        at[static_cast<std::size_t>(view.axis)] = static_cast<int>(rest % view.size);
-        rest /= view.size;
-      }
-      for (const auto& [sharding, devices] : {std::pair{&step.before, &holders}, {&step.after, &needers}}) {
-        std::vector<std::int64_t> own;
-        for (const std::vector<int>& axes : sharding->dims) own.push_back(block_of(mesh_, axes, mesh_.device(at)));
-        own.resize(std::max(step.before.dims.size(), step.after.dims.size()), 0);
-        (*devices)[own].push_back(position);
-      }
-    }
-    std::vector<Collective::Pair> pairs;
-    for (auto& [own, from] : holders) {
-      std::vector<std::int64_t>& to = needers.at(own);
-      PODSIM_ASSERT(from.size() == to.size() && "as many devices hold a block before as after");
-      std::vector<std::int64_t> senders, receivers;
-      std::set_difference(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(senders));
-      std::set_difference(to.begin(), to.end(), from.begin(), from.end(), std::back_inserter(receivers));
-      for (const std::int64_t position : from)
-        if (std::binary_search(to.begin(), to.end(), position)) pairs.push_back({position, position});
-      for (std::size_t i = 0; i < senders.size(); ++i) pairs.push_back({senders[i], receivers[i]});
-    }
-    std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.from < b.from; });
-    return pairs;
   }
 
   void perform(const PlannedLayout& layout) {
