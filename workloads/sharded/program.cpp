@@ -160,6 +160,7 @@ Flops flops_of(const ShardedProgram& program) {
     if (operation.op != ArrayOp::product) continue;
     double product = 2.0 * static_cast<double>(program.operations[static_cast<std::size_t>(operation.operands[0])].extents.back());
     for (const std::int64_t extent : operation.extents) product *= static_cast<double>(extent);
+    if (operation.varying) product *= static_cast<double>(devices_along(program.mesh, *operation.varying));
     flops += product;
   }
   return Flops{flops};

@@ -150,7 +150,7 @@ std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result, co
 /// two preferred; 1 at least. More blocks pay for messages, fewer leave devices idle while a panel is factored (validation/studies/sharded).
 std::int64_t default_block(std::int64_t n, std::int64_t devices);
 
-/// Multiplications and additions of the program's products: of whole arrays, once.
+/// Multiplications and additions of the program's products: of whole arrays, once; of blocks inside of shard_map, once for each of those that may differ.
 Flops flops_of(const ShardedProgram& program);
 
 }  // namespace podsim

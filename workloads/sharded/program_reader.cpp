@@ -49,7 +49,8 @@ class Reader : ArgumentReader {
 
   Expected<ShardedProgram> read() {
     while (skip_to_statement()) {
-      if (Status read = take_word("shard_map") ? shard_map() : statement(); !read) return read.error();
+      const std::size_t begin = at_;
+      if (Status read = take_word("shard_map") ? shard_map(begin) : statement(); !read) return read.error();
     }
     if (typing_.program.statements.empty()) return error(at_, "expected NAME = EXPRESSION, found nothing");
     for (const auto& [name, input] : inputs_)
@@ -117,8 +118,7 @@ class Reader : ArgumentReader {
   // ---- shard_map ----
 
   /// The statements between { and }, behind the word.
-  Status shard_map() {
-    const std::size_t begin = at_;
+  Status shard_map(std::size_t begin) {
     if (text_.pad) return error(begin, "the arrays of shard_map are not padded: expected extents that divide, and no --pad");
     if (Status opened = expect('{', "{ behind shard_map"); !opened) return opened;
     in_shard_map_ = true;

@@ -68,6 +68,7 @@ TEST(ShardMap, AProductOfBlocksIsAPartialSumThatPsumAddsUp) {
   EXPECT_EQ(summary.cost.received.count(), 4 * 16 * 4);  // twice half of the block
   EXPECT_TRUE(proof_of(lowered_by(ring_or_line(), local)).ok);
   const ShardedProgram whole = program_with(mesh_of_bodies, "C = A @ B", "A=16x16; B=16x16", "A=x,y; B=y,-", "C=x,-");
+  EXPECT_EQ(flops_of(local).count(), flops_of(whole).count());
   const GivenTensors inputs{{"A", counted(256)}, {"B", counted(256)}};
   EXPECT_EQ(outputs_on(local, inputs), outputs_on(whole, inputs));
 }
@@ -162,7 +163,7 @@ TEST(ShardMap, ErrorsSayWhereAndWhatWasExpected) {
   EXPECT_EQ(problem_of("shard_map { C = relu(A) as x,y }; D = C", "A=6x8", "A=x,y"), "shard:1:3: dimension 0 of A, divided along x=4, must be a multiple of 4, got 6");
   ProgramText padded = program_text("shard_map { C = relu(A) as x,y }", "A=6x8", "A=x,y");
   padded.pad = true;
-  EXPECT_EQ(to_text(read_program(padded, mesh_of_bodies).error()), "program:1:10: the arrays of shard_map are not padded: expected extents that divide, and no --pad");
+  EXPECT_EQ(to_text(read_program(padded, mesh_of_bodies).error()), "program:1:1: the arrays of shard_map are not padded: expected extents that divide, and no --pad");
 }
 
 TEST(ShardMap, MutatedBodiesAreReadAsSomethingThatCanBeWrittenOrRefusedWithAPlace) {
