@@ -81,6 +81,9 @@ class ReferenceReader {
     if (!Checked{collective.shift}.ok()) problem(place.at("shift"), "a shift reaches beyond 2^62");
     for (int d = 0; d < message.from_size(); ++d) collective.from.dims.push_back(read_axes(message.from(d).axis(), place.at("from", d)));
     for (int d = 0; d < message.to_size(); ++d) collective.to.dims.push_back(read_axes(message.to(d).axis(), place.at("to", d)));
+    collective.reduction = static_cast<Reduction>(message.reduction());
+    for (int p = 0; p < message.pair_size(); ++p)
+      collective.pairs.emplace_back(natural(message.pair(p).from(), "from", place.at("pair", p)), natural(message.pair(p).to(), "to", place.at("pair", p)));
     return collective;
   }
 

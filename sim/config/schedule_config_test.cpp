@@ -75,10 +75,12 @@ TEST(ScheduleConfig, NumbersOfSavedValuesStay) {
   EXPECT_EQ(saved_number(LocalKind::from_host), 51);
   EXPECT_EQ(saved_number(LocalKind::one_hot), 52);
   EXPECT_EQ(saved_number(LocalKind::stack), 53);
+  EXPECT_EQ(saved_number(LocalKind::maximum), 55);
   EXPECT_EQ(saved_number(ReferenceKind::input), 0);
   EXPECT_EQ(saved_number(ReferenceKind::gelu), 10);
   EXPECT_EQ(saved_number(ReferenceKind::block_collective), 13);
   EXPECT_EQ(saved_number(ReferenceKind::add_rows), 35);
+  EXPECT_EQ(saved_number(ReferenceKind::iota), 36);
   EXPECT_EQ(saved_number(CollectiveKind::all_gather), 0);
   EXPECT_EQ(saved_number(CollectiveKind::permute), 6);
   EXPECT_EQ(saved_number(DType::f32), 0);

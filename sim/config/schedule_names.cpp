@@ -35,7 +35,9 @@ static_assert(proto::Reference::Kind_ARRAYSIZE == reference_kind_count,
 static_assert(static_cast<int>(Role::input) == proto::Buffer::input && static_cast<int>(Role::output) == proto::Buffer::output &&
               static_cast<int>(Role::scratch) == proto::Buffer::scratch);
 static_assert(static_cast<int>(Unit::core) == proto::Local::core && static_cast<int>(Unit::dma) == proto::Local::dma);
-static_assert(static_cast<int>(Combine::replace) == proto::Combine::replace && static_cast<int>(Combine::add) == proto::Combine::add);
+static_assert(static_cast<int>(Combine::replace) == proto::Combine::replace && static_cast<int>(Combine::add) == proto::Combine::add &&
+              static_cast<int>(Combine::maximum) == proto::Combine::maximum);
+static_assert(static_cast<int>(Reduction::sum) == proto::Collective::sum && static_cast<int>(Reduction::maximum) == proto::Collective::maximum);
 static_assert(static_cast<int>(InSwitch::carrier) == proto::InSwitch::carrier && static_cast<int>(InSwitch::copy) == proto::InSwitch::copy &&
               static_cast<int>(InSwitch::addend) == proto::InSwitch::addend);
 static_assert(static_cast<int>(Half::both) == proto::Edge::Done::both && static_cast<int>(Half::send) == proto::Edge::Done::sent &&

@@ -477,6 +477,7 @@ class ScheduleReader {
     for (int p = 0; p < message.pair_size(); ++p)
       op.pairs.push_back({natural(message.pair(p).from(), "from", place.at("pair", p)), natural(message.pair(p).to(), "to", place.at("pair", p))});
     op.algorithm = message.algorithm();
+    op.reduction = static_cast<Reduction>(message.reduction());
     return op;
   }
 

@@ -98,6 +98,12 @@ class ScheduleWriter {
       proto::Reference::Axes& added = *message.add_to();
       for (const int axis : axes) added.add_axis(name(axis));
     }
+    if (collective.reduction != Reduction::sum) message.set_reduction(static_cast<proto::Collective::Reduction>(collective.reduction));
+    for (const auto& [from, to] : collective.pairs) {
+      proto::Collective::Pair& added = *message.add_pair();
+      added.set_from(from);
+      added.set_to(to);
+    }
   }
 
   static void write(const Product& product, proto::Product& message) {
@@ -317,6 +323,7 @@ class ScheduleWriter {
       added.set_to(pair.to);
     }
     if (!op.algorithm.empty()) message.set_algorithm(op.algorithm);
+    if (op.reduction != Reduction::sum) message.set_reduction(static_cast<proto::Collective::Reduction>(op.reduction));
   }
 
   void write(const Call& op, proto::Call& message) const {

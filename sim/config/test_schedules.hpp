@@ -86,7 +86,7 @@ inline ReferenceProgram every_node() {
     if (traits.kind == ReferenceKind::product) node.operands = {0, 0};
     if (traits.kind == ReferenceKind::transpose) node.permutation = {1, 0}, node.name = "turned \"X\"";
     if (traits.kind == ReferenceKind::block_collective)
-      node.collective = {CollectiveKind::all_to_all, {1, 0}, 1, 2, -3, {{{0}, {}, {1}}}, {{{1, 0}}}};
+      node.collective = {CollectiveKind::all_to_all, {1, 0}, 1, 2, -3, {{{0}, {}, {1}}}, {{{1, 0}}}, Reduction::maximum, {{0, 1}, {1, 3}}};
     program.nodes.push_back(node);
   }
   program.outputs = {{"Y", 1}, {"Z", static_cast<int>(program.nodes.size()) - 1}};
@@ -137,7 +137,7 @@ class RandomScheduleWriter {
   bool coin() { return rng_.below(2) == 0; }
   std::int64_t number() { return static_cast<std::int64_t>(rng_.next() >> rng_.between(8, 62)) * (coin() ? 1 : -1); }
   Half half() { return static_cast<Half>(rng_.below(3)); }
-  Combine combine() { return static_cast<Combine>(rng_.below(2)); }
+  Combine combine() { return static_cast<Combine>(rng_.below(3)); }
   CollectiveKind kind() { return static_cast<CollectiveKind>(rng_.below(collective_kind_count)); }
 
   AxisView view() {
@@ -196,7 +196,7 @@ class RandomScheduleWriter {
       case 2: return Shift{view(), affine(), any(), any(), combine(), {}};
       case 3: return Send{rng_.between(-3, 3), {affine(), affine()}, any(), {2, 1}};
       case 4: return Recv{rng_.between(-3, 3), {affine()}, any(), combine()};
-      default: return Collective{kind(), {view()}, any(), any(), rng_.between(0, 2), rng_.between(0, 2), rng_.between(0, 9), {}, coin() ? "" : "ring"};
+      default: return Collective{kind(), {view()}, any(), any(), rng_.between(0, 2), rng_.between(0, 2), rng_.between(0, 9), {}, coin() ? "" : "ring", coin() ? Reduction::sum : Reduction::maximum};
     }
   }
 

@@ -14,8 +14,8 @@ namespace podsim {
 namespace {
 
 bool adds(const Op& op) {
-  if (const auto* shift = std::get_if<Shift>(&op)) return shift->combine == Combine::add;
-  if (const auto* receive = std::get_if<Recv>(&op)) return receive->combine == Combine::add;
+  if (const auto* shift = std::get_if<Shift>(&op)) return shift->combine != Combine::replace;
+  if (const auto* receive = std::get_if<Recv>(&op)) return receive->combine != Combine::replace;
   return false;
 }
 

@@ -41,7 +41,7 @@ TaskCost work_cost(const WorkTime& work, bool on_core) {
 
 TaskCost cost_of(const Machine& machine, const Program& program, const Task& task) {
   const auto reduction = [&](const Region& target, Combine combine) {
-    return combine == Combine::add ? bytes_of(program, target) / machine.chip.reduce_bandwidth : Seconds{};
+    return combine != Combine::replace ? bytes_of(program, target) / machine.chip.reduce_bandwidth : Seconds{};
   };
   return std::visit(Overloaded{
                         [&](const Matmul& m) { return work_cost(matmul_work(machine, program, m), true); },

@@ -11,4 +11,7 @@ inline constexpr int collective_kind_count = 7;
 std::string_view name_of(CollectiveKind kind);  // "all-gather"
 std::optional<CollectiveKind> collective_kind_named(std::string_view name);
 
+/// What all-reduces, reduce-scatters and reduces make of the inputs.
+enum class Reduction { sum, maximum };
+
 }  // namespace podsim

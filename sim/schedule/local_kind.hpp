@@ -18,7 +18,7 @@
 namespace podsim {
 
 /// Reads and writes are regions. A write always replaces: to accumulate, read the sum as an operand (add). For the kinds up to `alias`, and from
-/// `subtract` to `relu`, the regions have equal element counts and correspond in row-major order. A sum along a dimension adds in float32, in order of
+/// `subtract` to `maximum`, the regions have equal element counts and correspond in row-major order. A sum along a dimension adds in float32, in order of
 /// increasing index, and rounds to its dtype once.
 ///
 /// Those from norm_sums to transpose are the operations of transformers between products. `x` and `dx` are [tokens, features], or [features, tokens]
@@ -65,6 +65,7 @@ enum class LocalKind {
   add_number,        // writes[0] = reads[0] + factor
   reciprocal,        // writes[0] = factor / reads[0]
   relu,              // writes[0] = max(reads[0], 0)
+  maximum,           // writes[0] = max(reads[0], reads[1]); NaN if either is
   sum_along,         // [.., d, ..] -> [.., 1, ..]: the sum along the one dimension that differs; if none does, a copy
   broadcast_in_dim,  // [.., 1 or d, ..] -> [.., d, ..]: dimensions of length 1 are repeated
   to_host,           // writes[0] = reads[0], in the memory of the chip's host
@@ -77,7 +78,7 @@ enum class LocalKind {
   twiddle,  // x -> x exp(-2 pi i jk / factor): j is the number of the element along dims[0], k along dims[1]; numbering: of j, of k
 
   // Matrices: the first `splits` dimensions of a region are its rows, the others its columns. An index is the number of a row.
-  iota,            // writes[0] = 0, 1, 2, .. s32, from the number of the first on
+  iota,            // writes[0] = 0, 1, 2, .. from the number of the first on; s32, f32 or bf16
   getrf_panel,     // A -> P A = L U packed as LAPACK does, index [3, columns]. numbering: rows; columns. Rows above the first column's number are kept
   trsm_lower,      // L, B -> X with L X = B; L is lower triangular with ones on its diagonal, of which and above nothing is used
   trsm_upper,      // U, B -> X with U X = B; U is upper triangular
@@ -223,6 +224,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::add_number, .name = "add-number", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
     {.kind = LocalKind::reciprocal, .name = "reciprocal", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1, .factor = true},
     {.kind = LocalKind::relu, .name = "relu", .reads = 1, .writes = 1, .flops = per_element<1>, .in_place = 1},
+    {.kind = LocalKind::maximum, .name = "maximum", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},
     {.kind = LocalKind::sum_along, .name = "sum-along", .reads = 1, .writes = 1, .flops = per_element<1>, .shapes = shapes::sum_along, .dtypes = dtypes::any},
     {.kind = LocalKind::broadcast_in_dim, .name = "broadcast-in-dim", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::broadcast_in_dim, .dtypes = dtypes::any},

@@ -240,7 +240,7 @@ void twiddle(const Local& local, OperandCheck& check) {
 }
 
 void iota(const Local& local, OperandCheck& check) {
-  check.dtype_among(local.writes.front(), integers, "the result");
+  check.dtype_among(local.writes.front(), integers | dtypes::real, "the result");
   numberings_fit(local, check, 1);
 }
 

@@ -42,6 +42,19 @@ struct Repetitions {
   }
 };
 
+/// Algorithms are written for sums; a maximum moves the same data. What a switch would add up is compared by the receiver.
+void take_maximum(Expansion& expansion) {
+  const auto replace_sum = [](Combine& combine) {
+    if (combine == Combine::add) combine = Combine::maximum;
+  };
+  for (Task& step : expansion.tasks) {
+    if (auto* shift = std::get_if<Shift>(&step.op)) replace_sum(shift->combine);
+    if (auto* receive = std::get_if<Recv>(&step.op)) replace_sum(receive->combine);
+    if (auto* local = std::get_if<Local>(&step.op); local != nullptr && (local->kind == LocalKind::add || local->kind == LocalKind::add_in_switch))
+      local->kind = LocalKind::maximum;
+  }
+}
+
 class ProgramLowering {
  public:
   ProgramLowering(const Schedule& schedule, const Program& program, const CollectiveChooser& chooser)
@@ -89,6 +102,7 @@ class ProgramLowering {
     const auto algorithm = chooser_(schedule_, program_, collective);
     if (!algorithm) return algorithm.error();
     auto expansion = (*algorithm)(schedule_.mesh, program_, collective);
+    if (expansion && collective.reduction == Reduction::maximum) take_maximum(*expansion);
     if (expansion && --repetitions_.count[first] > 0) kept_.emplace(first, *expansion);
     return expansion;
   }

@@ -113,6 +113,9 @@ class ReferenceChecker {
       case ReferenceKind::one_hot:
       case ReferenceKind::take_rows:
       case ReferenceKind::add_rows: check_rows(node); break;
+      case ReferenceKind::iota:
+        if (node.dim < 0 || static_cast<std::size_t>(node.dim) >= node.extents.size()) of_node("there is no dimension {}: the result is {}", node.dim, shape_text(node.extents));
+        break;
     }
   }
 
@@ -328,14 +331,21 @@ class ReferenceChecker {
         block[static_cast<std::size_t>(collective.split_dim)] /= devices;
         join(block, collective.dim, devices);
         break;
-      case CollectiveKind::all_reduce:
-      case CollectiveKind::permute: break;
+      case CollectiveKind::all_reduce: break;
+      case CollectiveKind::permute: check_pairs(collective, devices); break;
       case CollectiveKind::broadcast:
       case CollectiveKind::reduce: return of_node("{} is no collective of blocks", name_of(collective.kind));
     }
     if (const Extents given = block_extents(node.extents, collective.to, mesh_); given != block)
       of_node("the {} gives blocks {}; the sharding of the result {} has blocks {}", name_of(collective.kind), shape_text(block),
               shape_text(node.extents), shape_text(given));
+  }
+
+  void check_pairs(const BlockCollective& collective, std::int64_t devices) {
+    std::set<std::int64_t> senders, receivers;
+    for (const auto& [from, to] : collective.pairs)
+      if (from < 0 || from >= devices || to < 0 || to >= devices || !senders.insert(from).second || !receivers.insert(to).second)
+        return of_node("the pair of {} and {} is not of two of {} positions, or one of them is in another pair", from, to, devices);
   }
 
   /// P pieces one after the other; more than an array can have at most stay as many.
@@ -399,6 +409,7 @@ std::string expression(const ReferenceProgram& program, int at, bool whole) {
   };
   switch (node.kind) {
     case ReferenceKind::input: return node.tensor;
+    case ReferenceKind::iota: return fmt::format("iota({})", node.dim);
     case ReferenceKind::product:
       return fmt::format("{}{} {}{}", operand(0), node.transpose_left ? "^T" : "", operand(1), node.transpose_right ? "^T" : "");
     case ReferenceKind::add: return infix("+");

@@ -60,8 +60,10 @@ enum class ReferenceKind {
   one_hot,      // index [..] -> [.., n]: 1 at the index, 0 elsewhere
   take_rows,    // a [rows, ..], index [i..] -> [i.., ..]: the rows of a that the index names
   add_rows,     // b [i.., ..], index [i..] -> [rows, ..]: row r is the sum of the rows of b whose index is r
+
+  iota,  // no operands: 0, 1, 2, .. along dimension `dim`
 };
-inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::add_rows) + 1;
+inline constexpr std::size_t reference_kind_count = static_cast<std::size_t>(ReferenceKind::iota) + 1;
 
 struct ReferenceTraits {
   ReferenceKind kind;
@@ -107,6 +109,7 @@ inline constexpr std::array<ReferenceTraits, reference_kind_count> reference_tab
     {ReferenceKind::one_hot, "one-hot", 1, true},
     {ReferenceKind::take_rows, "take-rows", 2, true},
     {ReferenceKind::add_rows, "add-rows", 2, true},
+    {ReferenceKind::iota, "iota", 0, true},
 }};
 constexpr const ReferenceTraits& traits_of(ReferenceKind kind) { return reference_table[static_cast<std::size_t>(kind)]; }
 static_assert(
@@ -121,16 +124,18 @@ std::optional<ReferenceKind> reference_kind_named(std::string_view name);
 /// A collective inside shard_map. Every device takes the block of the operand that `from` gives it. The devices along `axes` (first most significant,
 /// P of them) are a group; its members' results are written where `to` says. Devices that `to` gives the same block must have the same result.
 ///   all-gather      the blocks of the group, one after the other along `dim`
-///   all-reduce      their sum
+///   all-reduce      their sum, or the largest elements (`reduction`)
 ///   reduce-scatter  piece (own position) of P along `dim` of their sum
 ///   all-to-all      piece (own position) of P along `split_dim` of every block, one after the other along `dim`, in the order of the senders
-///   permute         the block of the device at position - shift, cyclically
+///   permute         the block of the device at position - shift, cyclically; with `pairs` that of the position that sends to this one, zeros if none does
 struct BlockCollective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::vector<int> axes{};
   int dim = 0, split_dim = 0;
   std::int64_t shift = 0;
   Sharding from{}, to{};
+  Reduction reduction = Reduction::sum;
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs{};  // sender, receiver; each at most once
   friend bool operator==(const BlockCollective&, const BlockCollective&) = default;
 };
 
@@ -141,7 +146,7 @@ struct ReferenceNode {
   std::string tensor{};                                  // input
   std::string name{};                                    // for messages; the tensor or the statement that it is
   double number = 1;                                     // scale, add-number, reciprocal
-  int dim = 0;                                           // sum, slice, concatenate
+  int dim = 0;                                           // sum, slice, concatenate, iota
   std::int64_t offset = 0;                               // slice
   bool causal = false;                                   // attention: a token sees itself and earlier tokens
   bool transpose_left = false, transpose_right = false;  // product

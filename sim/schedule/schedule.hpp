@@ -204,7 +204,8 @@ MatrixExtents matrix_extents(const Local& local, std::size_t region);
 /// The arithmetic of a well-shaped Local (check_shapes() finds no problem).
 inline LocalFlops flops_of(const Local& local) { return traits_of(local.kind).flops(local); }
 
-enum class Combine { replace, add };
+/// What a receiver does with what arrives: target = it, target + it, or the larger one, element by element.
+enum class Combine { replace, add, maximum };
 
 /// What the switch between sender and receiver does with a Shift. It adds up what reaches one device from all others, or copies what one device sends
 /// to all others, so that the device's own link carries it once. Each such group is P - 1 Shifts of equal size by different distances; one of them is
@@ -256,6 +257,7 @@ struct Recv {
 ///   all-to-all      block a of the output's `dim` = block number (own position) of device a's `split_dim`
 ///   broadcast       output = input of device `root`
 ///   reduce          output of device `root` = sum over devices of their inputs; no output on the others
+///                   With Reduction::maximum these three take the largest element in place of the sum.
 ///   permute         output of `to` = input of `from`, for each of `pairs`; outputs of other devices are not written
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_gather;
@@ -270,6 +272,7 @@ struct Collective {
   };
   std::vector<Pair> pairs{};  // permute: every position sends at most once and receives at most once
   std::string algorithm{};    // by name, as a compiler chose it; empty, or for policies other than by_dimension(): as the policy says
+  Reduction reduction = Reduction::sum;  // all-reduce, reduce-scatter, reduce
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 

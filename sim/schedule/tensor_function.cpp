@@ -28,7 +28,7 @@ Access access_of(const Op& op) {
                         },
                         [](const Shift& s) {
                           Access access{{&s.source}, {&s.target}};
-                          if (s.combine == Combine::add) access.reads.push_back(&s.target);
+                          if (s.combine != Combine::replace) access.reads.push_back(&s.target);
                           return access;
                         },
                         [](const Send& s) { return Access{{&s.source}, {&s.source}}; },  // what another device waits for is needed

@@ -135,7 +135,7 @@ class RandomScheduleWriter {
         where.push_back(condition);
     }
     const DType dtype = any_dtype();
-    add(label, shift(view, std::move(by), region(dtype), region(dtype), chance(0.3) ? Combine::add : Combine::replace), std::move(where));
+    add(label, shift(view, std::move(by), region(dtype), region(dtype), chance(0.3) ? (chance(0.3) ? Combine::maximum : Combine::add) : Combine::replace), std::move(where));
   }
 
   /// A Local of one of the kinds from first_random_kind on. Those that pick rows get an index that names some, made right before.
@@ -160,7 +160,7 @@ class RandomScheduleWriter {
         break;
       case LocalKind::iota:
         op.numbering = {numbering()};
-        op.writes = {region(DType::s32)};
+        op.writes = {region(chance(0.5) ? DType::s32 : real)};
         break;
       case LocalKind::getrf_panel: op.reads = {region()}, op.writes = {region(), index(3, n)}; break;
       case LocalKind::lower_triangle:

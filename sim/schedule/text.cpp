@@ -44,7 +44,7 @@ class Printer {
       const ReferenceTraits& traits = traits_of(node.kind);
       if (node.kind == ReferenceKind::scale || node.kind == ReferenceKind::add_number || node.kind == ReferenceKind::reciprocal)
         how += fmt::format(" number {}", node.number);
-      if (node.kind == ReferenceKind::sum || node.kind == ReferenceKind::concatenate) how += fmt::format(" dim {}", node.dim);
+      if (node.kind == ReferenceKind::sum || node.kind == ReferenceKind::concatenate || node.kind == ReferenceKind::iota) how += fmt::format(" dim {}", node.dim);
       if (node.kind == ReferenceKind::slice) how += fmt::format(" dim {} from {}", node.dim, node.offset);
       if (node.below != 0) how += fmt::format(" below {}", node.below);
       if (node.causal) how += " causal";
@@ -75,8 +75,10 @@ class Printer {
     };
     const std::size_t operand = node.operands.empty() ? 0 : static_cast<std::size_t>(node.operands[0]);
     const std::size_t rank = operand < reference.nodes.size() ? reference.nodes[operand].extents.size() : 0;
-    return fmt::format(" {} over {} dim {} split {} shift {}: ({}) -> ({})", name_of(collective.kind), axes, collective.dim, collective.split_dim,
-                       collective.shift, sharding(collective.from, rank), sharding(collective.to, node.extents.size()));
+    std::string pairs = collective.reduction == Reduction::maximum ? " maximum" : "";
+    for (const auto& [from, to] : collective.pairs) pairs += fmt::format(" {}>{}", from, to);
+    return fmt::format(" {} over {} dim {} split {} shift {}{}: ({}) -> ({})", name_of(collective.kind), axes, collective.dim, collective.split_dim,
+                       collective.shift, pairs, sharding(collective.from, rank), sharding(collective.to, node.extents.size()));
   }
   std::string axis_name(int axis) const {
     return axis >= 0 && static_cast<std::size_t>(axis) < mesh_.axes().size() ? mesh_.axes()[static_cast<std::size_t>(axis)].name : "?";
@@ -140,6 +142,7 @@ class Printer {
       case CollectiveKind::permute:
         for (const Collective::Pair& pair : collective.pairs) how += fmt::format("{}{}>{}", how.empty() ? "" : " ", pair.from, pair.to);
     }
+    if (collective.reduction == Reduction::maximum) how += ", maximum";
     return fmt::format("{} over {} {}: {} -> {}", name_of(collective.kind), axes, how, region(program, collective.input),
                        region(program, collective.output));
   }
@@ -183,14 +186,14 @@ class Printer {
                           },
                           [&](const Shift& s) {
                             return fmt::format("shift {} by {}: {} {} {}{}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
-                                               s.combine == Combine::add ? "->+" : "->", region(program, s.target), route(s.route_order),
+                                               arrow(s.combine), region(program, s.target), route(s.route_order),
                                                s.in_switch == InSwitch::none ? "" : fmt::format(", {} in the switch", name_of(s.in_switch)));
                           },
                           [&](const Send& s) {
                             return fmt::format("send channel {} to {}: {}{}", s.channel, peer(s.to), region(program, s.source), route(s.route_order));
                           },
                           [&](const Recv& r) {
-                            return fmt::format("recv channel {} from {}: {} {}", r.channel, peer(r.from), r.combine == Combine::add ? "->+" : "->",
+                            return fmt::format("recv channel {} from {}: {} {}", r.channel, peer(r.from), arrow(r.combine),
                                                region(program, r.target));
                           },
                           [&](const Collective& c) { return describe(program, c); },
@@ -199,6 +202,7 @@ class Printer {
                       op);
   }
 
+  static std::string_view arrow(Combine combine) { return combine == Combine::add ? "->+" : combine == Combine::maximum ? "->max" : "->"; }
   static std::string describe(const Optimiser& of) {
     if (of == Optimiser{}) return "";
     return fmt::format(" learning rate {} betas {},{} epsilon {} weight decay {} step {}", of.learning_rate, of.beta1, of.beta2, of.epsilon,

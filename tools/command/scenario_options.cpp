@@ -86,7 +86,7 @@ OptionGroup one_problem() {
 /// Sharded programs.
 OptionGroup program_options() {
   return {{"program", input_file("TEXT|FILE"),
-       "statements on sharded arrays, separated by ; as 'C = A @ B; Y = relu(C)',\nor a textproto file of them (workloads/scenario/program.proto)"},
+       "statements on sharded arrays, separated by ; as 'C = A @ B; Y = relu(C)',\nshard_map { } too; or a textproto file (workloads/scenario/program.proto)"},
           {"shape", words("A=48x24"), "the shape of an input of --program; repeatable, or separated by ;"},
           {"shard", words("A=x,-"), "the mesh axes that divide each dimension of an input: x, - for none,\n(x+y) for two; left out: replicated"},
           {"out", words("C=x,y"), "the sharding that a result of --program is needed in; partial sums stay\npending with C=unreduced(x):-,y"},

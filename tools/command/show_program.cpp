@@ -13,7 +13,7 @@ Expected<std::string> show_program(const Options& options, Format format, const 
   const auto posed = pose(asked->system, asked->problem, how);
   if (!posed) return posed.error();
   const ProgramSummary& summary = *posed->problem.summary.program;
-  return format == Format::json ? program_json(summary).dump(2) + "\n" : program_table(summary);
+  return format == Format::json ? program_json(summary).dump(2) + "\n" : program_table(summary) + program_drawings(summary, asked->system.mesh);
 }
 
 }  // namespace podsim

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <numeric>
+
 #include "sim/base/units.hpp"
+#include "tools/report/sharding_drawing.hpp"
 #include "tools/report/table.hpp"
 
 namespace podsim {
@@ -59,6 +62,21 @@ std::string program_table(const ProgramSummary& summary) {
   if (summary.padded > Bytes{}) facts.push_back({"padded", fmt::format("{} B of zeros, {} of the products' work", summary.padded.count(), percent(summary.padding))});
   text += table(facts, 2);
   if (!summary.note.empty()) text += wrapped("note: " + summary.note) + "\n";
+  return text;
+}
+
+std::string program_drawings(const ProgramSummary& summary, const Mesh& mesh) {
+  constexpr std::size_t columns = 100;
+  std::string text;
+  for (const ProgramOutput& output : summary.outputs) {
+    if (!output.of_blocks || output.extents.empty() || output.extents.size() > 2) continue;
+    ShownArray array{.extents = output.extents, .sharding = *output.of_blocks, .mesh = mesh};
+    array.numbers.resize(static_cast<std::size_t>(mesh.devices()));
+    std::iota(array.numbers.begin(), array.numbers.end(), std::int64_t{0});
+    array.at.resize(array.extents.size());
+    const auto grid = block_grid(array, {});
+    if (grid) text += fmt::format("\n{}: the blocks of devices\n{}\n", output.name, draw_sharding(*grid, array.platform, false, columns).text);
+  }
   return text;
 }
 

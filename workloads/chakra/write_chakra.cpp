@@ -288,7 +288,7 @@ class ChakraWriter::RankTrace {
     node.comm_dst = rank_;
     node.comm_tag = writer_.programs_[from.place.program].first_tag + static_cast<std::int32_t>(from.task);
     node.extension.waits = true;
-    node.extension.adds = combine == Combine::add;
+    node.extension.adds = combine != Combine::replace;  // a trace has times, no numbers: a maximum takes as long as a sum
     set_origin(task, node.extension);
     return node;
   }

@@ -29,7 +29,7 @@ TaskRegions regions_of_task(const Op& op) {
                         },
                         [&](const Shift& shift) {
                           regions.reads = {&shift.source};
-                          if (shift.combine == Combine::add) regions.reads.push_back(&shift.target);
+                          if (shift.combine != Combine::replace) regions.reads.push_back(&shift.target);
                           regions.writes = {&shift.target};
                         },
                         [&](const Send& send) { regions.reads = {&send.source}; }, [&](const Recv& recv) { regions.writes = {&recv.target}; },

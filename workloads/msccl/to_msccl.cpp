@@ -189,7 +189,9 @@ class Translator {
     const auto target = run_of(shift != nullptr ? shift->target : receive->target, activity.receiver, activity.receiver_task);
     for (const auto* run : {&source, &target})
       if (!*run) return run->error();
-    const bool adds = (shift != nullptr ? shift->combine : receive->combine) == Combine::add;
+    const Combine combine = shift != nullptr ? shift->combine : receive->combine;
+    if (combine == Combine::maximum) return of_task(activity.task, "expected a sum, found a maximum");
+    const bool adds = combine == Combine::add;
     const std::size_t send = add({activity.device.value, activity.task, Node::Part::send, MscclKind::send, *source, *target});
     const std::size_t arrive = add({activity.receiver.value, activity.receiver_task, Node::Part::receive,
                                     adds ? MscclKind::receive_reduce_copy : MscclKind::receive, adds ? *target : *source, *target});

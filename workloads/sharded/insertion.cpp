@@ -348,6 +348,9 @@ Sharding transposed(Sharding sharding, std::size_t rank) {
 std::vector<ShardingAlternative> alternatives_of(const ShardedProgram& program, const Operation& operation, const std::vector<Sharding>& operands,
                                          const std::optional<Sharding>& asked) {
   const std::size_t rank = operation.operands.empty() ? 0 : program.operations[static_cast<std::size_t>(operation.operands[0])].extents.size();
+  if (operation.op == ArrayOp::to_blocks) return {{{*program.operations[static_cast<std::size_t>(operation.operands[0])].sharding}, Sharding{}}};
+  if (operation.op == ArrayOp::from_blocks) return {{operands, *operation.sharding}};
+  if (operation.varying) return {{operands, Sharding{}}};  // every device works on its own block
   switch (operation.op) {
     case ArrayOp::input: PODSIM_ASSERT(false && "an input is not computed"); return {};
     case ArrayOp::fft:

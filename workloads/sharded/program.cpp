@@ -6,21 +6,24 @@
 #include <algorithm>
 #include <array>
 
+#include "workloads/sharded/shard_map_reference.hpp"
+
 namespace podsim {
 
 std::string_view name_of(ArrayOp op) {
-  static constexpr std::array<std::string_view, 26> names{"input", "@",    "+",    "-",   "*",       "/",    "scale",      "add-number",   "reciprocal", ".T", "relu",
-                                                          "gelu",  "sum",  "reshard", "process_allgather", "fft", "ifft", "lu", "lu", "lu", "solve", "psum", "all_gather", "psum_scatter", "ppermute",   "all_to_all"};
+  static constexpr std::array names = std::to_array<std::string_view>(
+      {"input", "@", "+", "-", "*", "/", "scale", "add-number", "reciprocal", ".T", "relu", "gelu", "sum", "reshard", "process_allgather", "fft", "ifft", "lu", "lu", "lu", "solve",
+       "shard_map", "shard_map", "expand-dims", "squeeze", "axis_index", "psum", "all_gather", "psum_scatter", "ppermute", "pmax", "all_to_all"});
+  static_assert(names.size() == static_cast<std::size_t>(ArrayOp::all_to_all) + 1);
   return names[static_cast<std::size_t>(op)];
 }
 
 bool is_local(ArrayOp op) { return op >= ArrayOp::psum; }
 
-namespace {
-
-BlockCollective block_collective(const Operation& operation, const Operation& operand) {
+BlockCollective block_collective_of(const Operation& operation) {
   BlockCollective collective;
   switch (operation.op) {
+    case ArrayOp::pmax: collective.reduction = Reduction::maximum; [[fallthrough]];
     case ArrayOp::psum: collective.kind = CollectiveKind::all_reduce; break;
     case ArrayOp::all_gather: collective.kind = CollectiveKind::all_gather; break;
     case ArrayOp::psum_scatter: collective.kind = CollectiveKind::reduce_scatter; break;
@@ -31,6 +34,14 @@ BlockCollective block_collective(const Operation& operation, const Operation& op
   collective.dim = operation.dim;
   collective.split_dim = operation.split_dim;
   collective.shift = operation.shift;
+  collective.pairs = operation.pairs;
+  return collective;
+}
+
+namespace {
+
+BlockCollective block_collective(const Operation& operation, const Operation& operand) {
+  BlockCollective collective = block_collective_of(operation);
   collective.from = *operand.sharding;
   collective.to = *operation.sharding;
   // The reference works on sums that have been added up: all of these operations are linear.
@@ -39,7 +50,9 @@ BlockCollective block_collective(const Operation& operation, const Operation& op
   return collective;
 }
 
-ReferenceKind kind_of(ArrayOp op) {
+}  // namespace
+
+ReferenceKind reference_kind_of(ArrayOp op) {
   switch (op) {
     case ArrayOp::input: return ReferenceKind::input;
     case ArrayOp::product: return ReferenceKind::product;
@@ -62,18 +75,36 @@ ReferenceKind kind_of(ArrayOp op) {
     case ArrayOp::lu_lower: return ReferenceKind::lu_lower;
     case ArrayOp::lu_upper: return ReferenceKind::lu_upper;
     case ArrayOp::solve: return ReferenceKind::solve;
+    case ArrayOp::to_blocks:
+    case ArrayOp::from_blocks:
+    case ArrayOp::expand_dims:
+    case ArrayOp::squeeze: return ReferenceKind::reshape;
+    case ArrayOp::axis_index: return ReferenceKind::iota;
     default: return ReferenceKind::block_collective;
   }
 }
 
-}  // namespace
+bool is_in_place(const Operation& operation, const Mesh& mesh) {
+  const std::int64_t P = devices_along(mesh, operation.axes);
+  return P == 1 || (operation.op == ArrayOp::ppermute && operation.pairs.empty() && operation.shift % P == 0);
+}
+
+std::string block_text(const Operation& operation, const Mesh& mesh) {
+  std::string text = operation.extents.empty() ? "scalar" : fmt::format("{}", fmt::join(operation.extents, "x"));
+  for (std::size_t a = 0; a < operation.varying->size(); ++a) text += (a == 0 ? " over " : ",") + mesh.axes()[static_cast<std::size_t>((*operation.varying)[a])].name;
+  return text;
+}
 
 ReferenceProgram reference_of(const ShardedProgram& program) {
   ReferenceProgram reference;
   std::vector<int> node_of;  // per operation
   for (const Operation& operation : program.operations) {
+    if (operation.varying || operation.op == ArrayOp::from_blocks) {
+      node_of.push_back(add_shard_map_node(reference, program, operation, node_of));
+      continue;
+    }
     ReferenceNode node;
-    node.kind = kind_of(operation.op);
+    node.kind = reference_kind_of(operation.op);
     if (is_local(operation.op) && operation.axes.empty()) node.kind = ReferenceKind::scale;  // axes of size 1: each device alone
     for (const int operand : operation.operands) node.operands.push_back(node_of[static_cast<std::size_t>(operand)]);
     node.extents = operation.extents;
@@ -129,6 +160,7 @@ Flops flops_of(const ShardedProgram& program) {
     if (operation.op != ArrayOp::product) continue;
     double product = 2.0 * static_cast<double>(program.operations[static_cast<std::size_t>(operation.operands[0])].extents.back());
     for (const std::int64_t extent : operation.extents) product *= static_cast<double>(extent);
+    if (operation.varying) product *= static_cast<double>(devices_along(program.mesh, *operation.varying));
     flops += product;
   }
   return Flops{flops};

@@ -1,7 +1,8 @@
 // Sharded programs: statements on whole arrays, as under jax.jit, and on local blocks, as in jax.shard_map.
 //
-//   C = A @ B; Y = relu(C) @ W            whole arrays: the compiler chooses shardings and inserts collectives (insertion.hpp)
-//   Y = X / psum(X, p)                    local blocks: the collective is written out
+//   C = A @ B; Y = relu(C) @ W                  whole arrays: the compiler chooses shardings and inserts collectives (insertion.hpp)
+//   Y = X / psum(X, p)                          a collective on the local blocks of a whole array
+//   shard_map { C = psum(A @ B, y) as x,- }     every operation is on the blocks of a device; the out spec makes an array of them
 #pragma once
 
 #include <map>
@@ -18,8 +19,8 @@
 
 namespace podsim {
 
-/// What an operation does. The first group takes whole arrays; the second takes the local block of each device, and its operand's sharding must be known
-/// from the program's text alone.
+/// What an operation does. The first group takes whole arrays, or the blocks of devices inside of shard_map. The second is of shard_map alone. The third takes
+/// the local block of each device: of whole arrays, if the operand's sharding is known from the program's text alone.
 enum class ArrayOp {
   input,
   product,      // A @ B: of rank 2, or with equal leading batch dimensions
@@ -36,10 +37,17 @@ enum class ArrayOp {
   lu_pivots, lu_lower, lu_upper,  // P, L, U = lu(A) with P A = L U: row i of P A is row P[i] of A
   solve,        // solve(A, b): x with A x = b; A [.., n, n], b [.., n] or [.., n, m]
 
+  to_blocks,    // a whole array as the block of each device
+  from_blocks,  // the array whose blocks the out spec puts together
+  expand_dims,  // a dimension of extent 1 at `dim`
+  squeeze,      // without dimension `dim`, of extent 1
+  axis_index,   // the position of the device along `axes`, a scalar of the program's dtype
+
   psum,          // the sum over the blocks of the devices along `axes`
   all_gather,    // the blocks along `axes`, side by side in dimension `dim`
   psum_scatter,  // psum, of which each device keeps its own piece of dimension `dim`
   ppermute,      // the block of the device `shift` positions before, cyclic
+  pmax,          // the largest of each element over the blocks of the devices along `axes`
   all_to_all,    // pieces of dimension `split_dim` go to the devices along the axis, and are put side by side in dimension `dim`
 };
 /// "psum_scatter"; of operators "@", "+".
@@ -55,11 +63,13 @@ struct Operation {
   double number = 0;
   int dim = 0, split_dim = 0;
   std::int64_t shift = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs{};  // ppermute, in place of the shift: sender, receiver; who receives nothing has zeros
   std::vector<int> axes{};    // of operations on local blocks, first most significant
-  Extents extents{};          // of the whole array
+  std::optional<std::vector<int>> varying{};  // inside of shard_map: the axes along which the blocks may differ, increasing (JAX: vma). Nothing: a whole array
+  Extents extents{};          // of the whole array; inside of shard_map of the block
   DType dtype = DType::f32;
   bool stored_transposed = false;  // fft: dimensions in the order 1, 2, 0 (1, 0); ifft: the way back
-  std::optional<Sharding> sharding{};  // of an input or reshard; of others if it follows without any choice or collective
+  std::optional<Sharding> sharding{};  // of an input, reshard or from_blocks; of others if it follows without any choice or collective. Of blocks: none divides them
   SourceLocation where{};
 };
 
@@ -107,11 +117,23 @@ struct ProgramText {
 
 /// Errors, with the place in the text: anything that the grammar does not have; a name without a shape, assigned twice, or that of a function; an array
 /// without any use; shapes that do not meet; shardings that do not divide (without `pad`); psum over an axis along which partial sums are pending
-/// already; an operation on local blocks of an array whose sharding the text does not fix; more than 4 mesh axes, 10,000 operations, rank 6, 2^50 elements.
+/// already; an operation on local blocks of an array whose sharding the text does not fix; an out spec of shard_map without an axis along which the blocks
+/// may differ; a result of shard_map that nothing reads and no out spec makes an array of; more than 4 mesh axes, 10,000 operations, rank 6, 2^50 elements.
 Expected<ShardedProgram> read_program(const ProgramText& text, const Mesh& mesh);
 
-/// What the program computes, on whole arrays.
+/// What the program computes, on whole arrays. What is inside of shard_map is on arrays of the blocks of all devices: shard_map_reference.hpp.
 ReferenceProgram reference_of(const ShardedProgram& program);
+
+/// The node of an operation without its operands, extents and name.
+ReferenceKind reference_kind_of(ArrayOp op);
+/// What a collective on blocks does, without `from` and `to`.
+BlockCollective block_collective_of(const Operation& operation);
+
+/// Whether a collective on blocks leaves them where they are: it is over one device, or shifts by nothing.
+bool is_in_place(const Operation& operation, const Mesh& mesh);
+
+/// Of an operation inside of shard_map: "4x16 over x,y", the block and the axes along which it differs.
+std::string block_text(const Operation& operation, const Mesh& mesh);
 
 /// The sharding of a product's result if its operands need no collective: contractions divided alike, no axis on rows and columns at once.
 std::optional<Sharding> direct_product(const Sharding& left, const Sharding& right, std::size_t rank);
@@ -128,7 +150,7 @@ std::optional<Sharding> direct_elementwise(ArrayOp op, const Extents& result, co
 /// two preferred; 1 at least. More blocks pay for messages, fewer leave devices idle while a panel is factored (validation/studies/sharded).
 std::int64_t default_block(std::int64_t n, std::int64_t devices);
 
-/// Multiplications and additions of the program's products: of whole arrays, once.
+/// Multiplications and additions of the program's products: of whole arrays, once; of blocks inside of shard_map, once for each of those that may differ.
 Flops flops_of(const ShardedProgram& program);
 
 }  // namespace podsim

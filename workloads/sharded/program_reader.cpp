@@ -1,7 +1,9 @@
 // Reads program texts: a recursive descent over the grammar
 //
-//   program    = statement { (";" | newline) statement }
+//   program    = item { (";" | newline) item }
+//   item       = statement | "shard_map" "{" { block-statement (";" | newline) } "}"
 //   statement  = NAME "=" sum | NAME "," NAME "," NAME "=" "lu" "(" sum ")"
+//   block-statement = NAME "=" sum [ "as" SPEC ]
 //   sum        = term { ("+" | "-") term }
 //   term       = factor { ("@" | "*" | "/") factor }
 //   factor     = "-" factor | primary { ".T" }
@@ -11,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -19,101 +20,17 @@
 #include "sim/base/blame.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
+#include "workloads/sharded/argument_reader.hpp"
 #include "workloads/sharded/program.hpp"
+#include "workloads/sharded/program_inputs.hpp"
 #include "workloads/sharded/typing.hpp"
 
 namespace podsim {
 
 namespace {
 
-constexpr std::size_t most_operations = 10'000, most_axes = 4, most_rank = 6, most_text = std::size_t{1} << 20;
+constexpr std::size_t most_operations = 10'000, most_axes = 4, most_text = std::size_t{1} << 20;
 constexpr int most_nesting = 200;
-constexpr std::int64_t most_extent = std::int64_t{1} << 40;
-
-struct Function {
-  std::string_view name;
-  ArrayOp op;
-  std::string_view arguments;  // behind the array
-};
-constexpr std::array<Function, 14> functions{{
-    {"relu", ArrayOp::relu, ""},
-    {"gelu", ArrayOp::gelu, ""},
-    {"sum", ArrayOp::sum, "dim"},
-    {"reshard", ArrayOp::reshard, "SPEC"},
-    {"process_allgather", ArrayOp::process_allgather, ""},
-    {"fft", ArrayOp::fft, ""},
-    {"ifft", ArrayOp::ifft, ""},
-    {"lu", ArrayOp::lu_lower, ""},
-    {"solve", ArrayOp::solve, "b"},
-    {"psum", ArrayOp::psum, "axes"},
-    {"all_gather", ArrayOp::all_gather, "dim, axes"},
-    {"psum_scatter", ArrayOp::psum_scatter, "dim, axes"},
-    {"ppermute", ArrayOp::ppermute, "axis, shift"},
-    {"all_to_all", ArrayOp::all_to_all, "split, concat, axis"},
-}};
-const Function* function_named(std::string_view name) {
-  const auto found = std::find_if(functions.begin(), functions.end(), [&](const Function& f) { return f.name == name; });
-  return found == functions.end() ? nullptr : &*found;
-}
-
-bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool goes_on_name(char c) { return begins_name(c) || is_digit(c); }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-/// The place of a character of a text that begins at `where`. A text on the command line begins at line 1.
-SourceLocation place_in(const ProgramText::Entry& entry, std::size_t offset) {
-  SourceLocation place = entry.where;
-  if (place.line == 0) place.line = 1;
-  if (place.column == 0) place.column = 1;
-  for (std::size_t i = 0; i < std::min(offset, entry.text.size()); ++i) {
-    if (entry.text[i] == '\n') ++place.line, place.column = 1;
-    else ++place.column;
-  }
-  return place;
-}
-
-/// An array that the program may read: its shape and sharding.
-struct Input {
-  Extents extents;
-  DType dtype;
-  SourceLocation where;
-  std::string shard;  // empty: replicated
-  SourceLocation shard_where;
-};
-using Inputs = std::map<std::string, Input>;
-
-/// "A=rest": the name, and the offset of the rest.
-Expected<std::pair<std::string, std::size_t>> split_name(const ProgramText::Entry& entry, std::string_view form) {
-  const std::size_t equals = entry.text.find('=');
-  const std::string name{trimmed(std::string_view{entry.text}.substr(0, equals))};
-  const bool named = !name.empty() && begins_name(name[0]) && std::all_of(name.begin(), name.end(), goes_on_name);
-  if (equals == std::string::npos || !named) return Diagnostic{entry.where, fmt::format("expected {}, found {}", form, quoted(entry.text))};
-  return std::pair{name, equals + 1};
-}
-
-/// EXTENTS or EXTENTS,DTYPE
-Expected<Input> parse_shape(std::string_view text, DType dtype, const ProgramText::Entry& entry, std::size_t offset) {
-  if (const std::size_t comma = text.find(','); comma != std::string_view::npos) {
-    const std::string_view name = trimmed(text.substr(comma + 1));
-    const auto own = dtype_named(name);
-    // Products are computed, and timed, in one dtype.
-    if (!own || (is_real(*own) && is_real(dtype) && *own != dtype))
-      return Diagnostic{place_in(entry, offset + comma + 1), fmt::format("expected {}, the dtype of the program, c64 or s32, found {}", name_of(dtype), quoted(name))};
-    dtype = *own;
-    text = text.substr(0, comma);
-  }
-  Extents extents;
-  std::size_t at = 0;
-  for (const std::string& piece : split(text, 'x')) {
-    const auto extent = parse_integer(trimmed(piece), 1, most_extent, place_in(entry, offset + at));
-    if (!extent) return in_context("expected extents as in 48x24", extent.error());
-    extents.push_back(*extent);
-    at += piece.size() + 1;
-  }
-  if (extents.size() > most_rank) return Diagnostic{place_in(entry, offset), fmt::format("expected at most {} dimensions, found {}", most_rank, extents.size())};
-  return Input{std::move(extents), dtype, entry.where, "", {}};
-}
 
 /// A number or an array.
 struct Value {
@@ -121,22 +38,19 @@ struct Value {
   double number = 0;
 };
 
-class Reader {
+class Reader : ArgumentReader {
  public:
-  Reader(const ProgramText& text, const Mesh& mesh, const Inputs& inputs, bool divide) : text_{text}, inputs_{inputs}, typing_{mesh, divide} {
+  Reader(const ProgramText& text, const Mesh& mesh, const ProgramInputs& inputs, bool divide)
+      : ArgumentReader{text.statements, mesh}, text_{text}, inputs_{inputs}, typing_{mesh, divide} {
     typing_.program.mesh = mesh;
     typing_.program.dtype = text.dtype;
     typing_.program.kernels = text.kernels;
-    for (const ProgramText::Entry& entry : text.statements) {
-      begins_.push_back(source_.size());
-      source_ += entry.text + '\n';
-    }
-    if (!source_.empty()) source_.pop_back();
   }
 
   Expected<ShardedProgram> read() {
     while (skip_to_statement()) {
-      if (Status read = statement(); !read) return read.error();
+      const std::size_t begin = at_;
+      if (Status read = take_word("shard_map") ? shard_map(begin) : statement(); !read) return read.error();
     }
     if (typing_.program.statements.empty()) return error(at_, "expected NAME = EXPRESSION, found nothing");
     for (const auto& [name, input] : inputs_)
@@ -149,95 +63,106 @@ class Reader {
 
  private:
   ShardedProgram& program() { return typing_.program; }
-  [[nodiscard]] const std::string& source() const { return source_; }
-  [[nodiscard]] SourceLocation place(std::size_t offset) const {
-    if (begins_.empty()) return {};
-    const std::size_t entry = static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), offset) - begins_.begin()) - 1;
-    return place_in(text_.statements[entry], offset - begins_[entry]);
-  }
-  [[nodiscard]] Diagnostic error(std::size_t offset, std::string message) const { return {place(offset), std::move(message)}; }
-  /// What stands at a place, for messages.
-  [[nodiscard]] std::string found(std::size_t offset) const {
-    if (offset >= source().size()) return "the end";
-    if (source()[offset] == '\n') return "the end of the line";
-    std::size_t end = offset + 1;
-    if (goes_on_name(source()[offset]))
-      while (end < source().size() && goes_on_name(source()[end])) ++end;
-    return quoted(source().substr(offset, end - offset));
-  }
-
-  void skip_blanks() {
-    while (at_ < source().size() && (is_blank(source()[at_]) || (source()[at_] == '\n' && open_ > 0))) ++at_;
-  }
-  [[nodiscard]] bool next_is(char c) {
-    skip_blanks();
-    return at_ < source().size() && source()[at_] == c;
-  }
-  bool take(char c) {
-    if (!next_is(c)) return false;
-    ++at_;
-    return true;
-  }
-  Status expect(char c, std::string_view what) {
-    if (take(c)) return success();
-    return error(at_, fmt::format("expected {}, found {}", what, found(at_)));
-  }
-  std::string name() {
-    skip_blanks();
-    const std::size_t begin = at_;
-    if (begin < source().size() && begins_name(source()[begin]))
-      while (at_ < source().size() && goes_on_name(source()[at_])) ++at_;
-    return source().substr(begin, at_ - begin);
-  }
-
-  /// Skips separators and comments. False: the end.
-  bool skip_to_statement() {
-    while (at_ < source().size()) {
-      const char c = source()[at_];
-      if (c == '#') at_ = std::min(source().find('\n', at_), source().size());
-      else if (is_blank(c) || c == '\n' || c == ';') ++at_;
-      else return true;
-    }
-    return false;
-  }
-
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& [name, array] : arrays_) all.push_back(name);
     return all;
   }
+  [[nodiscard]] const Operation& operation(int i) const { return typing_.program.operations[static_cast<std::size_t>(i)]; }
+
+  /// A name that a statement may assign to.
+  Status assignable(const std::string& target, std::size_t begin) const {
+    if (function_named(target)) return error(begin, quoted(target) + " is a function: expected the name of an array");
+    if (inputs_.contains(target)) return error(begin, quoted(target) + " is an input, which is not written to");
+    if (arrays_.contains(target) || blocks_.contains(target)) return error(begin, quoted(target) + " is assigned a second time");
+    return success();
+  }
+  [[nodiscard]] bool at_end_of_statement() {
+    skip_blanks();
+    const char end = at_ < source().size() ? source()[at_] : ';';
+    return end == ';' || end == '\n' || end == '#' || (in_shard_map_ && end == '}');
+  }
+  [[nodiscard]] std::string text_since(std::size_t begin) const { return std::string{trimmed(std::string_view{source()}.substr(begin, at_ - begin))}; }
 
   Status statement() {
     const std::size_t begin = at_;
     std::string target = name();
     if (target.empty()) return error(begin, "expected NAME = EXPRESSION, found " + found(begin));
     if (next_is(',')) return factors(std::move(target), begin);
-    if (function_named(target)) return error(begin, quoted(target) + " is a function: expected the name of an array");
-    if (Status equals = expect('=', "= behind the name " + quoted(target)); !equals) return equals;
-    const bool iterated = text_.iterate && inputs_.contains(target);
+    const bool iterated = text_.iterate && !in_shard_map_ && inputs_.contains(target);
     const std::string assigned = target;
     if (iterated) target += ".next";
-    if (inputs_.contains(target)) return error(begin, quoted(target) + " is an input, which is not written to");
-    if (arrays_.contains(target)) return error(begin, quoted(target) + " is assigned a second time");
+    if (function_named(target)) return error(begin, quoted(target) + " is a function: expected the name of an array");
+    if (Status equals = expect('=', "= behind the name " + quoted(assigned)); !equals) return equals;
+    if (Status may = assignable(target, begin); !may) return may;
     typing_.begin_statement(target);
     skip_blanks();
     const std::size_t expression = at_;
     const auto value = sum();
     if (!value) return value.error();
     if (!value->array) return error(expression, "expected an array, found a number");
-    skip_blanks();
-    const char end = at_ < source().size() ? source()[at_] : ';';
-    if (end != ';' && end != '\n' && end != '#') return error(at_, "expected an operator or the end of the statement, found " + found(at_));
-    const auto result = typing_.finish_statement(*value->array, std::string{trimmed(std::string_view{source()}.substr(begin, at_ - begin))}, place(expression));
+    if (in_shard_map_) return finish_block(target, *value->array, begin, expression);
+    if (!at_end_of_statement()) return error(at_, "expected an operator or the end of the statement, found " + found(at_));
+    const auto result = typing_.finish_statement(*value->array, text_since(begin), place(expression));
     if (!result) return result.error();
     arrays_.emplace(target, *result);
     if (!iterated) return success();
     const auto read = arrays_.find(assigned);
     if (read == arrays_.end()) return error(begin, fmt::format("expected {} to be read where it is assigned, as in X = A @ X", quoted(assigned)));
-    if (program().operations[static_cast<std::size_t>(read->second)].extents != program().operations[static_cast<std::size_t>(*result)].extents)
+    if (operation(read->second).extents != operation(*result).extents)
       return error(begin, fmt::format("expected a result of the shape of {}, whose place it takes", quoted(assigned)));
     program().iterated = read->second;
     return success();
+  }
+
+  // ---- shard_map ----
+
+  /// The statements between { and }, behind the word.
+  Status shard_map(std::size_t begin) {
+    if (text_.pad) return error(begin, "the arrays of shard_map are not padded: expected extents that divide, and no --pad");
+    if (Status opened = expect('{', "{ behind shard_map"); !opened) return opened;
+    in_shard_map_ = true;
+    entered_.clear();
+    bool leaves = false;
+    while (skip_to_statement() && source()[at_] != '}') {
+      const std::size_t results = arrays_.size(), nested = at_;
+      if (take_word("shard_map")) return error(nested, "shard_map stands inside of shard_map already");
+      if (Status read = statement(); !read) return read;
+      leaves |= arrays_.size() > results;
+    }
+    if (!leaves) return error(at_, "expected a result of shard_map with its out spec, as in C = psum(A, x) as x,-, found " + found(at_));
+    in_shard_map_ = false;
+    return expect('}', "} behind the statements of shard_map");
+  }
+
+  /// Behind the expression of a statement inside shard_map.
+  Status finish_block(const std::string& target, int block, std::size_t begin, std::size_t expression) {
+    std::optional<int> whole;
+    if (take_word("as")) {
+      skip_blanks();
+      const std::size_t spec_begin = at_;
+      const auto sharding = parse_sharding(trimmed(text_until(";#}")), program().mesh, operation(block).extents.size(), place(spec_begin));
+      if (!sharding) return sharding.error();
+      const auto left = add(Operation{.op = ArrayOp::from_blocks, .operands = {block}, .sharding = *sharding}, spec_begin);
+      if (!left) return left.error();
+      whole = left->array;
+    }
+    if (!at_end_of_statement()) return error(at_, "expected an operator, `as` and an out spec, or the end of the statement, found " + found(at_));
+    const auto result = typing_.finish_statement(whole.value_or(block), text_since(begin), place(expression));
+    if (!result) return result.error();
+    if (whole) arrays_.emplace(target, *result);
+    const int own = whole ? block : *result;
+    blocks_.emplace(target, own);
+    entered_[own] = entered_[*result] = own;
+    return success();
+  }
+
+  /// The block of an array that is read inside shard_map: itself, if it was made there.
+  Expected<Value> block_of(int array, std::size_t begin) {
+    if (const auto known = entered_.find(array); known != entered_.end()) return Value{known->second};
+    const auto block = add(Operation{.op = ArrayOp::to_blocks, .operands = {array}}, begin);
+    if (block) entered_[array] = *block->array;
+    return block;
   }
 
   /// P, L, U = lu(A)
@@ -250,13 +175,13 @@ class Reader {
       if (targets[i].empty()) return error(at_, "expected three names, as in P, L, U = lu(A), found " + found(at_));
     }
     for (const std::string& target : targets) {
-      if (function_named(target)) return error(begin, quoted(target) + " is a function: expected the name of an array");
-      if (inputs_.contains(target)) return error(begin, quoted(target) + " is an input, which is not written to");
-      if (arrays_.contains(target) || std::count(targets.begin(), targets.end(), target) > 1) return error(begin, quoted(target) + " is assigned a second time");
+      if (Status may = assignable(target, begin); !may) return may;
+      if (std::count(targets.begin(), targets.end(), target) > 1) return error(begin, quoted(target) + " is assigned a second time");
     }
     if (Status equals = expect('=', "= behind three names"); !equals) return equals;
     skip_blanks();
     const std::size_t expression = at_;
+    if (in_shard_map_) return error(begin, "lu works on whole arrays: expected it outside of shard_map");
     if (name() != "lu" || !take('(')) return error(expression, "expected lu(A), which gives three arrays, found " + found(expression));
     typing_.begin_statement(targets[0]);
     ++open_;
@@ -265,10 +190,8 @@ class Reader {
     if (!matrix->array) return error(expression, "expected an array as the argument of lu, found a number");
     if (Status closed = expect(')', ") behind lu(A)"); !closed) return closed;
     --open_;
-    skip_blanks();
-    const char end = at_ < source().size() ? source()[at_] : ';';
-    if (end != ';' && end != '\n' && end != '#') return error(at_, "expected the end of the statement, found " + found(at_));
-    const auto made = typing_.finish_factors(*matrix->array, targets, std::string{trimmed(std::string_view{source()}.substr(begin, at_ - begin))}, place(expression));
+    if (!at_end_of_statement()) return error(at_, "expected the end of the statement, found " + found(at_));
+    const auto made = typing_.finish_factors(*matrix->array, targets, text_since(begin), place(expression));
     if (!made) return made.error();
     for (std::size_t i = 0; i < 3; ++i) arrays_.emplace(targets[i], (*made)[i]);
     return success();
@@ -320,7 +243,10 @@ class Reader {
   Expected<Value> primary() {
     skip_blanks();
     const std::size_t begin = at_;
-    if (begin < source().size() && (is_digit(source()[begin]) || source()[begin] == '.')) return number();
+    if (begin < source().size() && ((source()[begin] >= '0' && source()[begin] <= '9') || source()[begin] == '.')) {
+      const auto value = number();
+      return value ? Expected<Value>{Value{{}, *value}} : value.error();
+    }
     if (take('(')) {
       ++open_;
       auto value = sum();
@@ -331,23 +257,17 @@ class Reader {
     }
     const std::string word = name();
     if (word.empty()) return error(begin, "expected an array, a number, a function or (, found " + found(begin));
-    if (const Function* function = function_named(word); function && next_is('(')) return call(*function, begin);
+    if (const ProgramFunction* function = function_named(word); function && next_is('(')) return call(*function, begin);
     if (next_is('(')) {
       std::vector<std::string> all;
-      for (const Function& function : functions) all.emplace_back(function.name);
+      for (const ProgramFunction& function : program_functions) all.emplace_back(function.name);
       return error(begin, "there is no function " + quoted(word) + did_you_mean(word, all));
     }
-    if (const auto known = arrays_.find(word); known != arrays_.end()) return Value{known->second};
-    return input(word, begin);
-  }
-
-  Expected<Value> number() {
-    double value = 0;
-    const char* const begin = source().data() + at_;
-    const auto [end, status] = std::from_chars(begin, source().data() + source().size(), value);
-    if (status != std::errc{} || !std::isfinite(value)) return error(at_, "expected a number, found " + found(at_));
-    at_ += static_cast<std::size_t>(end - begin);
-    return Value{{}, value};
+    if (in_shard_map_)
+      if (const auto known = blocks_.find(word); known != blocks_.end() && entered_.contains(known->second)) return Value{known->second};
+    const auto known = arrays_.find(word);
+    const auto array = known != arrays_.end() ? Expected<Value>{Value{known->second}} : input(word, begin);
+    return array && in_shard_map_ ? block_of(*array->array, begin) : array;
   }
 
   Expected<Value> input(const std::string& word, std::size_t begin) {
@@ -355,6 +275,7 @@ class Reader {
     if (given == inputs_.end()) {
       std::vector<std::string> all = names();
       for (const auto& [name, shape] : inputs_) all.push_back(name);
+      if (blocks_.contains(word)) return error(begin, fmt::format("{} is a block of its shard_map: expected an out spec there, as in {} = ... as x,-", quoted(word), word));
       return error(begin, fmt::format("{} has no value here and no shape ({}=ROWSxCOLUMNS){}", quoted(word), word, did_you_mean(word, all)));
     }
     Operation operation{.op = ArrayOp::input, .name = word, .extents = given->second.extents, .dtype = given->second.dtype};
@@ -406,28 +327,45 @@ class Reader {
 
   // ---- Functions ----
 
-  Expected<Value> call(const Function& function, std::size_t begin) {
+  Expected<Value> call(const ProgramFunction& function, std::size_t begin) {
+    if (function.where == ProgramFunction::Where::whole_arrays && in_shard_map_)
+      return error(begin, fmt::format("{} works on whole arrays: expected it outside of shard_map", function.name));
+    if (function.where == ProgramFunction::Where::shard_map && !in_shard_map_)
+      return error(begin, fmt::format("{} works on the blocks of devices: expected it inside of shard_map {{ }}", function.name));
     if (function.name == "lu") return error(begin, "lu gives three arrays: expected P, L, U = lu(A)");
     take('(');
     ++open_;
     if (++depth_ > most_nesting) return error(begin, fmt::format("expected at most {} nested expressions", most_nesting));
-    const auto value = sum();
-    if (!value) return value;
-    if (!value->array) return error(begin, fmt::format("expected an array as the first argument of {}, found a number", function.name));
-    Operation operation{.op = function.op, .operands = {*value->array}};
-    if (Status read = arguments(function, operation); !read) return read.error();
-    if (Status closed = expect(')', fmt::format(") behind {}({})", function.name, function.arguments.empty() ? "A" : "A, " + std::string{function.arguments})); !closed)
-      return closed.error();
+    Operation operation{.op = function.op};
+    if (function.op != ArrayOp::axis_index) {
+      const auto value = sum();
+      if (!value) return value;
+      if (!value->array) return error(begin, fmt::format("expected an array as the first argument of {}, found a number", function.name));
+      operation.operands = {*value->array};
+      if (!function.arguments.empty())
+        if (Status separated = comma(function); !separated) return separated.error();
+    }
+    bool tiled = true;
+    if (Status read = arguments(function, operation, tiled); !read) return read.error();
+    if (Status closed = expect(')', ") behind " + form_of(function)); !closed) return closed.error();
     --open_;
     --depth_;
-    return add(std::move(operation), begin);
+    if (!tiled) return untiled(std::move(operation), begin);
+    const std::int64_t terms = function.averages ? terms_of(operation) : 1;
+    auto result = add(std::move(operation), begin);
+    if (!result || !function.averages) return result;
+    return add(Operation{.op = ArrayOp::scale, .operands = {*result->array}, .number = 1 / static_cast<double>(terms)}, begin);
   }
 
-  Status comma(const Function& function) { return expect(',', fmt::format(", in {}(A, {})", function.name, function.arguments)); }
+  /// How many elements or devices an operation adds up.
+  [[nodiscard]] std::int64_t terms_of(const Operation& adds) const {
+    return adds.op == ArrayOp::sum ? operation(adds.operands[0]).extents[static_cast<std::size_t>(adds.dim)] : devices_along(typing_.program.mesh, adds.axes);
+  }
 
-  Status arguments(const Function& function, Operation& operation) {
-    if (function.arguments.empty()) return success();
-    if (Status separated = comma(function); !separated) return separated;
+  Status arguments(const ProgramFunction& function, Operation& operation, bool& tiled) {
+    const std::size_t rank = operation.operands.empty() ? 0 : typing_.program.operations[static_cast<std::size_t>(operation.operands[0])].extents.size();
+    const bool moves_blocks = function.op == ArrayOp::ppermute || function.op == ArrayOp::all_to_all;
+    const std::size_t most = moves_blocks && !in_shard_map_ ? 1 : most_axes;
     switch (function.op) {
       case ArrayOp::solve: {
         skip_blanks();
@@ -438,81 +376,53 @@ class Reader {
         operation.operands.push_back(*b->array);
         return success();
       }
-      case ArrayOp::sum: return dimension(operation, operation.dim);
-      case ArrayOp::reshard: return spec(operation);
-      case ArrayOp::psum: return axes(operation, most_axes);
+      case ArrayOp::sum: return dimension(rank, operation.dim);
+      case ArrayOp::reshard: return spec(operation, rank);
+      case ArrayOp::psum:
+      case ArrayOp::pmax:
+      case ArrayOp::axis_index: return axes(operation, most);
       case ArrayOp::all_gather:
       case ArrayOp::psum_scatter:
-        if (Status read = dimension(operation, operation.dim); !read) return read;
-        if (Status separated = comma(function); !separated) return separated;
-        return axes(operation, most_axes);
+      case ArrayOp::all_to_all: return tiles(function, operation, {rank, most, in_shard_map_}, tiled);
       case ArrayOp::ppermute: {
-        if (Status read = axes(operation, 1); !read) return read;
+        if (Status read = axes(operation, most); !read) return read;
+        std::sort(operation.axes.begin(), operation.axes.end());  // JAX numbers the devices of a ppermute in the mesh's order, however the axes are named
         if (Status separated = comma(function); !separated) return separated;
+        if (next_is('[') && !in_shard_map_) return error(at_, "pairs of devices belong to ppermute inside of shard_map: expected a shift");
+        if (next_is('[')) return pairs(operation);
         const auto shift = integer(std::int64_t{1} << 30);
         if (shift) operation.shift = *shift;
         return shift ? success() : Status{shift.error()};
       }
-      default:
-        if (Status read = dimension(operation, operation.split_dim); !read) return read;
-        if (Status separated = comma(function); !separated) return separated;
-        if (Status read = dimension(operation, operation.dim); !read) return read;
-        if (Status separated = comma(function); !separated) return separated;
-        return axes(operation, 1);
+      default: return success();
     }
   }
 
-  Expected<std::int64_t> integer(std::int64_t most) {
-    skip_blanks();
-    const std::size_t begin = at_;
-    if (at_ < source().size() && source()[at_] == '-') ++at_;
-    while (at_ < source().size() && goes_on_name(source()[at_])) ++at_;
-    if (at_ == begin) return error(begin, "expected a whole number, found " + found(begin));
-    return parse_integer(std::string_view{source()}.substr(begin, at_ - begin), -most, most, place(begin));
-  }
-
-  /// A dimension of the operand; -1 is the last one.
-  Status dimension(const Operation& operation, int& dim) {
-    skip_blanks();
-    const std::size_t begin = at_;
-    const auto rank = static_cast<std::int64_t>(program().operations[static_cast<std::size_t>(operation.operands[0])].extents.size());
-    const auto read = integer(most_extent);
-    if (!read) return read.error();
-    if (*read < -rank || *read >= rank) return error(begin, fmt::format("expected a dimension of an array of rank {}, found {}", rank, *read));
-    dim = static_cast<int>(*read < 0 ? *read + rank : *read);
-    return success();
-  }
-
-  /// x, x+y, (x+y) or (x, y)
-  Status axes(Operation& operation, std::size_t most) {
-    const bool grouped = take('(');
-    do {
-      skip_blanks();
-      const std::size_t begin = at_;
-      const std::string word = name();
-      if (word.empty()) return error(begin, "expected a mesh axis, found " + found(begin));
-      const auto axis = program().mesh.axis(word);
-      if (!axis) return error(begin, axis.error().message);
-      if (std::find(operation.axes.begin(), operation.axes.end(), axis->axis) != operation.axes.end()) return error(begin, "mesh axis " + quoted(word) + " is named twice");
-      operation.axes.push_back(axis->axis);
-      if (operation.axes.size() > most) return error(begin, "expected one mesh axis, found a second one, " + quoted(word));
-    } while (take('+') || (grouped && take(',')));
-    return grouped ? expect(')', "+ or ) behind a mesh axis") : success();
-  }
-
-  Status spec(Operation& operation) {
-    skip_blanks();
-    const std::size_t begin = at_;
-    int depth = 0;
-    while (at_ < source().size() && (depth > 0 || source()[at_] != ')') && source()[at_] != ';' && source()[at_] != '\n') {
-      depth += source()[at_] == '(' ? 1 : source()[at_] == ')' ? -1 : 0;
-      ++at_;
-    }
-    const Operation& operand = program().operations[static_cast<std::size_t>(operation.operands[0])];
-    const auto sharding = parse_sharding(trimmed(std::string_view{source()}.substr(begin, at_ - begin)), program().mesh, operand.extents.size(), place(begin));
-    if (!sharding) return sharding.error();
-    operation.sharding = *sharding;
-    return success();
+  /// As in JAX without `tiled`: all_gather puts the blocks side by side in a new dimension; psum_scatter and all_to_all take a dimension of as many elements
+  /// as there are devices, which is gone in the result.
+  Expected<Value> untiled(Operation collective, std::size_t begin) {
+    const auto resized = [&](const Expected<Value>& of, ArrayOp op, int dim) -> Expected<Value> {
+      return of ? add(Operation{.op = op, .operands = {*of->array}, .dim = dim}, begin) : of;
+    };
+    const Value operand{collective.operands[0]};
+    const int split = collective.op == ArrayOp::all_to_all ? collective.split_dim : collective.dim;
+    const std::int64_t devices = devices_along(program().mesh, collective.axes);
+    if (collective.op != ArrayOp::all_gather)
+      if (const std::int64_t extent = operation(*operand.array).extents[static_cast<std::size_t>(split)]; extent != devices)
+        return error(begin, fmt::format("dimension {} of the block has extent {}: expected {}, the number of devices along the axes; with `tiled` a multiple of it", split, extent, devices));
+    if (collective.op == ArrayOp::psum_scatter) return resized(add(std::move(collective), begin), ArrayOp::squeeze, split);
+    if (collective.op == ArrayOp::all_to_all && collective.dim == split) return add(std::move(collective), begin);
+    // The dimension to gather in counts without the one that is split.
+    const bool behind = collective.op == ArrayOp::all_to_all && split < collective.dim;
+    const int gathered = collective.dim + (behind ? 1 : 0), removed = split + (behind ? 0 : 1);
+    const auto room = resized(operand, ArrayOp::expand_dims, gathered);
+    if (!room) return room;
+    collective.operands = {*room->array};
+    collective.dim = gathered;
+    collective.split_dim = removed;
+    const bool gathers = collective.op == ArrayOp::all_gather;
+    const auto moved = add(std::move(collective), begin);
+    return gathers ? moved : resized(moved, ArrayOp::squeeze, removed);
   }
 
   // ---- Outputs ----
@@ -521,8 +431,12 @@ class Reader {
     std::set<int> read;
     for (const Operation& operation : program().operations) read.insert(operation.operands.begin(), operation.operands.end());
     std::set<int> outputs;
-    for (const int result : program().results)
-      if (!read.contains(result)) outputs.insert(result);
+    for (const int result : program().results) {
+      if (read.contains(result)) continue;
+      if (const Operation& unread = operation(result); unread.varying)
+        return Diagnostic{unread.where, fmt::format("nothing reads {}, and it has no out spec: expected {} = ... as SPEC", quoted(unread.name), unread.name)};
+      outputs.insert(result);
+    }
     // Judged by what they satisfy, which needs all of them.
     for (std::size_t i = 0; i < program().operations.size(); ++i)
       if (const ArrayOp op = program().operations[i].op; op == ArrayOp::solve || op == ArrayOp::lu_pivots || op == ArrayOp::lu_lower || op == ArrayOp::lu_upper)
@@ -532,6 +446,8 @@ class Reader {
       if (!named) return named.error();
       const auto found = arrays_.find(named->first);
       if (inputs_.contains(named->first)) return Diagnostic{entry.where, fmt::format("expected the name of a result, found the input {}", quoted(named->first))};
+      if (found == arrays_.end() && blocks_.contains(named->first))
+        return Diagnostic{entry.where, fmt::format("{} is a block of its shard_map: expected an array, which `as SPEC` there makes of it", quoted(named->first))};
       if (found == arrays_.end())
         return Diagnostic{entry.where, fmt::format("expected the name of a result, found {}{}", quoted(named->first), did_you_mean(named->first, names()))};
       const Operation& operation = program().operations[static_cast<std::size_t>(found->second)];
@@ -546,39 +462,14 @@ class Reader {
   }
 
   const ProgramText& text_;
-  const Inputs& inputs_;
-  std::string source_;               // all statements
-  std::vector<std::size_t> begins_;  // of each text in it
+  const ProgramInputs& inputs_;
   Typing typing_;
   std::map<std::string, int> arrays_;
-  std::size_t at_ = 0;
-  int depth_ = 0, open_ = 0;  // nested expressions; open parentheses, inside which a statement may go on in the next line
+  std::map<std::string, int> blocks_;  // by the names that statements inside of shard_map give them
+  std::map<int, int> entered_;         // of the present shard_map: the block of each array, and of each block itself
+  bool in_shard_map_ = false;
+  int depth_ = 0;  // nested expressions
 };
-
-Expected<Inputs> read_inputs(const ProgramText& text) {
-  Inputs inputs;
-  for (const ProgramText::Entry& entry : text.shapes) {
-    const auto named = split_name(entry, "NAME=EXTENTS, as in A=48x24");
-    if (!named) return named.error();
-    if (function_named(named->first)) return Diagnostic{entry.where, quoted(named->first) + " is a function: expected the name of an array"};
-    auto input = parse_shape(std::string_view{entry.text}.substr(named->second), text.dtype, entry, named->second);
-    if (!input) return input.error();
-    if (!inputs.emplace(named->first, *std::move(input)).second) return Diagnostic{entry.where, "the shape of " + quoted(named->first) + " is given twice"};
-  }
-  for (const ProgramText::Entry& entry : text.shards) {
-    const auto named = split_name(entry, "NAME=SPEC, as in A=x,-");
-    if (!named) return named.error();
-    std::vector<std::string> all;
-    for (const auto& [name, input] : inputs) all.push_back(name);
-    const auto found = inputs.find(named->first);
-    if (found == inputs.end()) return Diagnostic{entry.where, fmt::format("expected the name of an input, found {}{}", quoted(named->first), did_you_mean(named->first, all))};
-    if (found->second.shard_where.column != 0) return Diagnostic{entry.where, "the sharding of " + quoted(named->first) + " is given twice"};
-    found->second.shard = entry.text.substr(named->second);
-    found->second.shard_where = place_in(entry, named->second);
-    if (trimmed(found->second.shard).empty()) return Diagnostic{found->second.shard_where, "expected a sharding, as in x,-, found nothing"};
-  }
-  return inputs;
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "sim/base/invariant.hpp"
 #include "sim/schedule/reference_program.hpp"
 
 namespace podsim {
@@ -262,6 +263,39 @@ const Resharding* Resharder::find(const ArrayLayout& array, const Sharding& from
     whole->second.steps.push_back(last);
   }
   return &whole->second;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> exchanged_blocks(const ReshardStep& step, const Mesh& mesh) {
+  std::int64_t P = devices_along(mesh, step.axes);
+  std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> holders, needers;  // by block
+  for (std::int64_t position = 0; position < P; ++position) {
+    Coordinates at(mesh.axes().size(), 0);
+    std::int64_t rest = position;
+    for (std::size_t a = step.axes.size(); a-- > 0;) {
+      const AxisView view = mesh.whole(step.axes[a]);
+      at[static_cast<std::size_t>(view.axis)] = static_cast<int>(rest % view.size);
+      rest /= view.size;
+    }
+    for (const auto& [sharding, devices] : {std::pair{&step.before, &holders}, {&step.after, &needers}}) {
+      std::vector<std::int64_t> own;
+      for (const std::vector<int>& axes : sharding->dims) own.push_back(block_of(mesh, axes, mesh.device(at)));
+      own.resize(std::max(step.before.dims.size(), step.after.dims.size()), 0);
+      (*devices)[own].push_back(position);
+    }
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (auto& [own, from] : holders) {
+    std::vector<std::int64_t>& to = needers.at(own);
+    PODSIM_ASSERT(from.size() == to.size() && "as many devices hold a block before as after");
+    std::vector<std::int64_t> senders, receivers;
+    std::set_difference(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(senders));
+    std::set_difference(to.begin(), to.end(), from.begin(), from.end(), std::back_inserter(receivers));
+    for (const std::int64_t position : from)
+      if (std::binary_search(to.begin(), to.end(), position)) pairs.emplace_back(position, position);
+    for (std::size_t i = 0; i < senders.size(); ++i) pairs.emplace_back(senders[i], receivers[i]);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return pairs;
 }
 
 }  // namespace podsim

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/base/quantity.hpp"
@@ -90,6 +91,9 @@ class Resharder {
 
 /// Whether the axes of every dimension divide it.
 bool divides(const Extents& extents, const Sharding& sharding, const Mesh& mesh);
+
+/// Of a permute: who sends its block to whom, positions along the step's axes. A device that has the right block already keeps it, the others take copies in order.
+std::vector<std::pair<std::int64_t, std::int64_t>> exchanged_blocks(const ReshardStep& step, const Mesh& mesh);
 
 /// The bytes of one device's block.
 Bytes block_bytes(const ArrayLayout& array, const Sharding& sharding, const Mesh& mesh);

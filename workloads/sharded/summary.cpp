@@ -26,6 +26,7 @@ class Summary {
       sharding.unreduced.clear();
       summary_.outputs.push_back({array(operation).name, array(operation).extents, to_text(sharding, program_.mesh, array(operation).extents.size()), unreduced,
                                   std::string{name_of(array(operation).dtype)}, is_real(array(operation).dtype), plan_.forms[static_cast<std::size_t>(form)].cyclic});
+      if (array(operation).op == ArrayOp::from_blocks && unreduced.empty()) summary_.outputs.back().of_blocks = sharding;
     }
     count_padding();
     return std::move(summary_);
@@ -101,7 +102,7 @@ class Summary {
     if (planned.kernel) return add_kernel(planned);
     if (!is_local(operation.op)) return;
     const std::int64_t P = devices_along(program_.mesh, operation.axes);
-    if (P == 1 || (operation.op == ArrayOp::ppermute && operation.shift % P == 0)) return;
+    if (is_in_place(operation, program_.mesh)) return;
     const ArrayForm& from = plan_.forms[static_cast<std::size_t>(planned.operands[0])];
     const Operation& of = array(from.operation);
     const std::int64_t input = block_bytes({of.extents, size_of(of.dtype)}, from.sharding, program_.mesh).count();
@@ -109,6 +110,7 @@ class Summary {
     StepKind kind = StepKind::permute;
     std::int64_t received = input;
     switch (operation.op) {
+      case ArrayOp::pmax:
       case ArrayOp::psum: kind = StepKind::all_reduce; received = 2 * part; break;
       case ArrayOp::all_gather: kind = StepKind::all_gather; received = input * (P - 1); break;
       case ArrayOp::psum_scatter: kind = StepKind::reduce_scatter; received = part; break;
@@ -117,8 +119,9 @@ class Summary {
     }
     const Sharding& after = plan_.forms[static_cast<std::size_t>(planned.result)].sharding;
     summary_.collectives.push_back({statement_of(planned.operation), std::string{name_of(kind)}, of.name, names(operation.axes),
-                                    operation.op == ArrayOp::all_to_all ? operation.split_dim : operation.dim, to_text(from.sharding, program_.mesh, of.extents.size()),
-                                    to_text(after, program_.mesh, operation.extents.size()), Bytes{input}, Bytes{received}, "the program says it", "", {}, {}, true});
+                                    operation.op == ArrayOp::all_to_all ? operation.split_dim : operation.dim,
+                                    of.varying ? block_text(of, program_.mesh) : to_text(from.sharding, program_.mesh, of.extents.size()),
+                                    operation.varying ? block_text(operation, program_.mesh) : to_text(after, program_.mesh, operation.extents.size()), Bytes{input}, Bytes{received}, "the program says it", "", {}, {}, true});
   }
 
   void count_padding() {

@@ -35,6 +35,7 @@ struct ProgramOutput {
   std::string dtype{};
   bool is_real = true;  // f32 or bf16, as products are
   CyclicBlocks cyclic{};
+  std::optional<Sharding> of_blocks{};  // of a result of shard_map: which device has which block of it
 };
 
 /// How a transform or linear system is computed.

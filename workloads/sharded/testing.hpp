@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "sim/base/rng.hpp"
 #include "workloads/sharded/plan.hpp"
 
 namespace podsim::testing {
@@ -45,6 +47,27 @@ inline ShardedProgram program_with(const Mesh& mesh, const std::string& statemen
   auto program = read(mesh, statements, shapes, shards, outs);
   EXPECT_TRUE(program) << to_text(program.error());
   return *std::move(program);
+}
+
+/// A text that began as one of the seeds and was changed byte by byte, or spliced with another.
+inline std::string mutated(const std::vector<std::string>& seeds, Rng& rng) {
+  constexpr std::string_view letters = "ABCXYxy=@+-*/.,;()T0123456789 \n#e_psumrel[]{}\xc3";
+  std::string text = seeds[rng.below(seeds.size())];
+  for (std::uint64_t edit = 1 + rng.below(4); edit > 0; --edit) {
+    const std::size_t at = rng.below(text.size() + 1);
+    switch (rng.below(4)) {
+      case 0: text.insert(at, 1, letters[rng.below(letters.size())]); break;
+      case 1:
+        if (at < text.size()) text.erase(at, 1 + rng.below(3));
+        break;
+      case 2:
+        if (at < text.size()) text[at] = letters[rng.below(letters.size())];
+        break;
+      default: text.insert(at, seeds[rng.below(seeds.size())].substr(rng.below(10), rng.below(20)));
+    }
+    if (text.empty()) text = "A";
+  }
+  return text;
 }
 
 /// "all-gather A x, all-reduce C x,y": the collectives of a plan, slices left out.

@@ -121,7 +121,9 @@ Expected<int> Typing::add(Operation operation) {
       return wrong->second.problem;
     }
   if (Status values = type_values(operation); !values) return values.error();
+  find_varying(operation);
   if (Status typed = type(operation); !typed) return typed.error();
+  if (Status fits = rank_fits(operation); !fits) return fits.error();
   std::int64_t elements = 1;
   for (const std::int64_t extent : operation.extents) {
     if (elements > most_elements / extent)
@@ -140,7 +142,7 @@ Expected<int> Typing::add(Operation operation) {
 
 Expected<int> Typing::finish_statement(int operation, std::string text, const SourceLocation& where) {
   // The name of another array: a copy, so that every name has an operation of its own.
-  const bool named = at(operation).op == ArrayOp::input || std::find(program.results.begin(), program.results.end(), operation) != program.results.end();
+  const bool named = at(operation).op == ArrayOp::input || at(operation).op == ArrayOp::to_blocks || std::find(program.results.begin(), program.results.end(), operation) != program.results.end();
   if (named) {
     const auto copy = add(Operation{.op = ArrayOp::scale, .operands = {operation}, .number = 1, .where = where});
     if (!copy) return copy;
@@ -244,13 +246,25 @@ Status Typing::type(Operation& operation) {
     case ArrayOp::lu_lower:
     case ArrayOp::lu_upper:
     case ArrayOp::solve: return type_system(operation);
-    default: return type_local(operation);
+    case ArrayOp::to_blocks: return type_to_blocks(operation);
+    case ArrayOp::from_blocks: return type_from_blocks(operation);
+    case ArrayOp::axis_index: return success();  // a scalar
+    case ArrayOp::expand_dims:
+      operation.extents = at(operation.operands[0]).extents;
+      operation.extents.insert(operation.extents.begin() + operation.dim, 1);
+      return success();
+    case ArrayOp::squeeze:
+      operation.extents = at(operation.operands[0]).extents;
+      operation.extents.erase(operation.extents.begin() + operation.dim);
+      return success();
+    default: return operation.varying ? type_blocks(operation) : type_local(operation);
   }
 }
 
 /// The dtype of the result. Complex numbers are added, scaled and moved; whole numbers are moved.
 Status Typing::type_values(Operation& operation) {
-  if (operation.op == ArrayOp::input) return success();
+  if (operation.op == ArrayOp::axis_index) operation.dtype = program.dtype;
+  if (operation.operands.empty()) return success();
   const DType first = at(operation.operands[0]).dtype;
   operation.dtype = operation.op == ArrayOp::fft || operation.op == ArrayOp::ifft ? DType::c64 : operation.op == ArrayOp::lu_pivots ? DType::s32 : first;
   for (const int operand : operation.operands)
@@ -272,6 +286,7 @@ Status Typing::type_values(Operation& operation) {
     case ArrayOp::product:
     case ArrayOp::multiply:
     case ArrayOp::divide:
+    case ArrayOp::pmax:
     case ArrayOp::add_number:
     case ArrayOp::reciprocal:
     case ArrayOp::relu:
@@ -376,56 +391,6 @@ Status Typing::type_transpose(Operation& operation) {
   return success();
 }
 
-Status Typing::type_local(Operation& operation) {
-  const Operation& operand = at(operation.operands[0]);
-  const std::size_t rank = operand.extents.size();
-  if (!operand.sharding)
-    return Diagnostic{operation.where, fmt::format("{} works on the local blocks of {}, whose sharding is the compiler's choice: expected reshard({}, SPEC) or the like",
-                                                   name_of(operation.op), called(operation.operands[0]), called(operation.operands[0]))};
-  for (const int axis : operation.axes)
-    if (std::find(operand.sharding->unreduced.begin(), operand.sharding->unreduced.end(), axis) != operand.sharding->unreduced.end())
-      return Diagnostic{operation.where, fmt::format("sums along {} of {} are pending already: expected {} of an array without them, found {}", quoted(mesh_.axes()[static_cast<std::size_t>(axis)].name),
-                                                     called(operation.operands[0]), name_of(operation.op), to_text(*operand.sharding, mesh_, rank))};
-  Sharding sharding = ranked(*operand.sharding, rank);
-  Extents local = operand.extents;
-  for (std::size_t d = 0; d < rank; ++d) {
-    const std::int64_t parts = devices_along(mesh_, sharding.dims[d]);
-    local[d] = divide_ ? local[d] / parts : (local[d] + parts - 1) / parts;
-  }
-  const std::int64_t P = devices_along(mesh_, operation.axes);
-  const auto moved = [&](int axis) { return std::find(operation.axes.begin(), operation.axes.end(), axis) != operation.axes.end(); };
-  if (operation.op != ArrayOp::ppermute)
-    for (std::vector<int>& axes : sharding.dims) std::erase_if(axes, moved);
-  std::optional<int> scattered;
-  if (operation.op == ArrayOp::psum_scatter) scattered = operation.dim;
-  if (operation.op == ArrayOp::all_to_all) scattered = operation.split_dim;
-  if (scattered) {
-    std::int64_t& extent = local[static_cast<std::size_t>(*scattered)];
-    if (extent % P != 0) {
-      const auto problem = Diagnostic{operation.where, fmt::format("dimension {} of the local block of {} has extent {}: expected a multiple of {}", *scattered,
-                                                                   called(operation.operands[0]), extent, P)};
-      if (divide_) {
-        // The operand divides where it divides along these axes too.
-        Sharding finer = ranked(*operand.sharding, rank);
-        for (std::vector<int>& axes : finer.dims) std::erase_if(axes, [&](int axis) { return moved(axis) && &axes != &finer.dims[static_cast<std::size_t>(*scattered)]; });
-        std::vector<int>& axes = finer.dims[static_cast<std::size_t>(*scattered)];
-        const bool again = std::any_of(axes.begin(), axes.end(), moved);
-        if (!again) axes.insert(axes.end(), operation.axes.begin(), operation.axes.end());
-        if (!again) (void)divides(operation.operands[0], operand.extents, finer, called(operation.operands[0]), operation.where);
-        return problem;
-      }
-    }
-    extent = (extent + P - 1) / P;
-    auto& axes = sharding.dims[static_cast<std::size_t>(*scattered)];
-    axes.insert(axes.end(), operation.axes.begin(), operation.axes.end());
-  }
-  if (operation.op == ArrayOp::all_gather || operation.op == ArrayOp::all_to_all) local[static_cast<std::size_t>(operation.dim)] *= P;
-  operation.extents = std::move(local);
-  for (std::size_t d = 0; d < rank; ++d) operation.extents[d] *= devices_along(mesh_, sharding.dims[d]);
-  operation.sharding = sharding.canonical();
-  return success();
-}
-
 // ---- Which dimensions grow together ----
 
 std::vector<std::optional<Typing::InputDim>> Typing::origins_of(const Operation& operation) const {
@@ -434,6 +399,7 @@ std::vector<std::optional<Typing::InputDim>> Typing::origins_of(const Operation&
     for (std::size_t d = 0; d < origins.size(); ++d) origins[d] = InputDim{static_cast<int>(program.operations.size()), static_cast<int>(d)};
     return origins;
   }
+  if (operation.varying || operation.op == ArrayOp::from_blocks) return origins;  // shard_map pads nothing
   const auto of = [&](std::size_t operand) -> const std::vector<std::optional<InputDim>>& { return origins_[static_cast<std::size_t>(operation.operands[operand])]; };
   if (operation.op == ArrayOp::product) {
     origins = of(0);

@@ -58,6 +58,11 @@ class Typing {
   Status type_elementwise(Operation& operation);
   Status type_transpose(Operation& operation);
   Status type_local(Operation& operation);
+  void find_varying(Operation& operation) const;
+  Status rank_fits(const Operation& operation) const;
+  Status type_to_blocks(Operation& operation);
+  Status type_from_blocks(Operation& operation);
+  Status type_blocks(Operation& operation);
   Status type_fft(Operation& operation);
   Status type_system(Operation& operation);
   Status type_values(Operation& operation);

@@ -28,6 +28,8 @@ class Writer {
     uses_.resize(plan.forms.size());
     const auto count = [this](int f) { ++uses_[static_cast<std::size_t>(f)]; };
     for (const auto& action : plan.actions) {
+      if (const auto* planned = std::get_if<PlannedOperation>(&action); planned != nullptr && array(planned->operation).op == ArrayOp::from_blocks && outputs_.contains(planned->result))
+        stored_as_.emplace(planned->operands[0], planned->result);
       if (const auto* step = std::get_if<PlannedStep>(&action)) count(step->before);
       else if (const auto* layout = std::get_if<PlannedLayout>(&action)) count(layout->before);
       else std::ranges::for_each(std::get<PlannedOperation>(action).operands, count);
@@ -95,9 +97,11 @@ class Writer {
 
   /// Memory for a form's block. An output's own form is written where it stays.
   Region room(int f, bool transposed, const std::string& what) {
-    if (outputs_.contains(f) && !transposed && !made_.contains(f)) {
-      made_.insert(f);
-      return builder_.whole(builder_.add_buffer(whole_buffer_of(f, Role::output)));
+    const auto home = stored_as_.find(f);
+    const int own = home == stored_as_.end() ? f : home->second;
+    if (outputs_.contains(own) && !transposed && !made_.contains(own)) {
+      made_.insert(own);
+      return builder_.whole(builder_.add_buffer(whole_buffer_of(own, Role::output)));
     }
     return scratch(what, stored(extents_of(f), transposed), array(form(f).operation).dtype);
   }
@@ -154,7 +158,7 @@ class Writer {
       default:
         collective.kind = CollectiveKind::permute;
         collective.dim = 0;
-        collective.pairs = exchanged(step.step);
+        for (const auto& [sender, receiver] : exchanged_blocks(step.step, mesh_)) collective.pairs.push_back({sender, receiver});
     }
     block(step.after) = run(label, std::move(collective), before, step.after);
   }
@@ -187,40 +191,6 @@ class Writer {
       range.stride = range.length = length;
     }
     return whole;
-  }
-
-  /// Who sends its block to whom: a device that has the right block already keeps it, the others take copies in order.
-  [[nodiscard]] std::vector<Collective::Pair> exchanged(const ReshardStep& step) const {
-    std::int64_t P = devices_along(mesh_, step.axes);
-    std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> holders, needers;  // by block
-    for (std::int64_t position = 0; position < P; ++position) {
-      Coordinates at(mesh_.axes().size(), 0);
-      std::int64_t rest = position;
-      for (std::size_t a = step.axes.size(); a-- > 0;) {
-        const AxisView view = mesh_.whole(step.axes[a]);
-        at[static_cast<std::size_t>(view.axis)] = static_cast<int>(rest % view.size);
-        rest /= view.size;
-      }
-      for (const auto& [sharding, devices] : {std::pair{&step.before, &holders}, {&step.after, &needers}}) {
-        std::vector<std::int64_t> own;
-        for (const std::vector<int>& axes : sharding->dims) own.push_back(block_of(mesh_, axes, mesh_.device(at)));
-        own.resize(std::max(step.before.dims.size(), step.after.dims.size()), 0);
-        (*devices)[own].push_back(position);
-      }
-    }
-    std::vector<Collective::Pair> pairs;
-    for (auto& [own, from] : holders) {
-      std::vector<std::int64_t>& to = needers.at(own);
-      PODSIM_ASSERT(from.size() == to.size() && "as many devices hold a block before as after");
-      std::vector<std::int64_t> senders, receivers;
-      std::set_difference(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(senders));
-      std::set_difference(to.begin(), to.end(), from.begin(), from.end(), std::back_inserter(receivers));
-      for (const std::int64_t position : from)
-        if (std::binary_search(to.begin(), to.end(), position)) pairs.push_back({position, position});
-      for (std::size_t i = 0; i < senders.size(); ++i) pairs.push_back({senders[i], receivers[i]});
-    }
-    std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.from < b.from; });
-    return pairs;
   }
 
   void perform(const PlannedLayout& layout) {
@@ -268,6 +238,7 @@ class Writer {
     const Operation& operation = array(planned.operation);
     if (planned.kernel) return compute(planned);
     const int f = planned.result;
+    if (operation.op == ArrayOp::axis_index) return number_device(f, operation);
     const Block first = operation.op == ArrayOp::psum_scatter ? block_to_scatter(planned.operands[0]) : block(planned.operands[0]);
     switch (operation.op) {
       case ArrayOp::input: PODSIM_ASSERT(false && "an input is not computed"); break;
@@ -289,7 +260,11 @@ class Writer {
         block(f).transposed = first.transposed != (operation.extents.size() == 2);
         return;
       case ArrayOp::sum: return sum(f, operation, planned.operands[0]);
-      case ArrayOp::reshard: block(f) = first; return;
+      case ArrayOp::reshard:
+      case ArrayOp::to_blocks:
+      case ArrayOp::from_blocks: block(f) = first; return;
+      case ArrayOp::expand_dims:
+      case ArrayOp::squeeze: return reshape(f, operation, first);
       case ArrayOp::process_allgather: return to_host(f, operation, first);
       default: return local_collective(f, operation, first);
     }
@@ -374,8 +349,8 @@ class Writer {
     block(f) = {out, transposed, {local(operation, kind, operands, out, {}, traits_of(kind).factor ? operation.number : 1)}};
   }
 
-  /// The guard of the first device along the axes, or of all others.
-  [[nodiscard]] Guard first_along(const std::vector<int>& axes, bool first) const {
+  /// The position of the device along the axes, first most significant.
+  [[nodiscard]] Affine position_along(const std::vector<int>& axes) const {
     Affine position;
     std::int64_t P = 1;
     for (std::size_t a = axes.size(); a-- > 0;) {
@@ -383,7 +358,11 @@ class Writer {
       position.terms.push_back({view, P, 0});
       P *= view.size;
     }
-    return {first ? Condition{position, 0, 1} : Condition{position, 1, P}};
+    return position;
+  }
+  /// The guard of the first device along the axes, or of all others.
+  [[nodiscard]] Guard first_along(const std::vector<int>& axes, bool first) const {
+    return {first ? Condition{position_along(axes), 0, 1} : Condition{position_along(axes), 1, devices_along(mesh_, axes)}};
   }
 
   /// A number counts once in partial sums: on the first device along their axes.
@@ -445,7 +424,7 @@ class Writer {
 
   void local_collective(int f, const Operation& operation, const Block& from) {
     const std::int64_t P = devices_along(mesh_, operation.axes);
-    if (P == 1 || (operation.op == ArrayOp::ppermute && operation.shift % P == 0)) {
+    if (is_in_place(operation, mesh_)) {
       block(f) = from;
       return;
     }
@@ -453,6 +432,7 @@ class Writer {
     collective.axes = views(operation.axes);
     collective.dim = from.region.dims.empty() ? 0 : stored_dim(from, operation.dim);
     switch (operation.op) {
+      case ArrayOp::pmax: collective.reduction = Reduction::maximum; [[fallthrough]];
       case ArrayOp::psum:
         collective.kind = CollectiveKind::all_reduce;
         collective.dim = cut_dimension(from.region, P);
@@ -462,13 +442,38 @@ class Writer {
       case ArrayOp::ppermute:
         collective.kind = CollectiveKind::permute;
         collective.dim = 0;
-        for (std::int64_t p = 0; p < P; ++p) collective.pairs.push_back({p, ((p + operation.shift) % P + P) % P});
+        for (const auto& [from_position, to_position] : operation.pairs) collective.pairs.push_back({from_position, to_position});
+        for (std::int64_t p = 0; p < P && operation.pairs.empty(); ++p) collective.pairs.push_back({p, ((p + operation.shift) % P + P) % P});
         break;
       default:
         collective.kind = CollectiveKind::all_to_all;
         collective.split_dim = stored_dim(from, operation.split_dim);
     }
-    block(f) = run(fmt::format("{}: {} along {}", operation.name, name_of(operation.op), names(operation.axes)), std::move(collective), from, f);
+    const std::string label = fmt::format("{}: {} along {}", operation.name, name_of(operation.op), names(operation.axes));
+    std::vector<bool> receives(static_cast<std::size_t>(P), collective.pairs.empty());
+    for (const Collective::Pair& pair : collective.pairs) receives[static_cast<std::size_t>(pair.to)] = true;
+    block(f) = run(label, std::move(collective), from, f);
+    // Who receives nothing has zeros.
+    for (std::size_t p = 0, end = 0; p < receives.size(); p = end) {
+      while (end < receives.size() && receives[end] == receives[p]) ++end;
+      if (!receives[p])
+        block(f).ready.push_back(builder_.add(label + " zeros", Local{.kind = LocalKind::subtract, .reads = {from.region, from.region}, .writes = {block(f).region}}, from.ready,
+                                              {Condition{position_along(operation.axes), static_cast<std::int64_t>(p), static_cast<std::int64_t>(end)}}));
+    }
+  }
+
+  /// The position of the device along the axes.
+  void number_device(int f, const Operation& operation) {
+    const Region out = room(f, false, operation.name);
+    Local number{.kind = LocalKind::iota, .reads = {}, .writes = {out}};
+    number.numbering = {{.first = position_along(operation.axes)}};
+    block(f) = {out, false, {builder_.add(label_of(operation), std::move(number), Tasks{})}};
+  }
+
+  void reshape(int f, const Operation& operation, const Block& first) {
+    const Block from = in_order(first, operation.name);
+    const Region out = room(f, false, operation.name);
+    block(f) = {out, false, {builder_.alias(label_of(operation), from.region, out, from.ready)}};
   }
 
   /// An output that is part of another array, or the same, gets memory of its own.
@@ -490,6 +495,7 @@ class Writer {
   std::vector<Block> blocks_;  // per form
   std::vector<int> uses_;      // per form: what reads it
   std::set<int> outputs_, made_;  // forms that are outputs; those with memory
+  std::map<int, int> stored_as_;  // a block inside of shard_map by the form of the output that it is
   std::map<std::string, int> names_;
 };
 

@@ -107,7 +107,7 @@ void RankRunner::prepare(const RankTask& task) {
     const View target = own_view(at[1]);
     prepared.peer = activity.device.value;
     prepared.combine = combine_of(schedule_, activity);
-    prepared.beside = prepared.combine == Combine::add || (is_narrow(target.dtype) && source_type != target.dtype) || activity.device == device_;
+    prepared.beside = prepared.combine != Combine::replace || (is_narrow(target.dtype) && source_type != target.dtype) || activity.device == device_;
     const Layout landing = contiguous(elements_of(target.layout));
     if (prepared.beside) beside_[prepared_.size()].resize(static_cast<std::size_t>(elements_of(target.layout)));
     views_.insert(views_.end(), {View{beside_[prepared_.size()].data(), landing, source_type}, target});

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "sim/engine/numeric/layout.hpp"
 #include "sim/engine/numeric/storage.hpp"
 
@@ -29,10 +31,14 @@ void copy(const Array& in, const Layout& from, Array& out, const Layout& to) {
   });
 }
 
-Array sum(const std::vector<Array>& inputs) {
-  Array total(inputs.front().size(), 0.0);
-  for (const Array& input : inputs)
-    for (std::size_t i = 0; i < total.size(); ++i) total[i] += input[i];
+Array reduced(Reduction reduction, const std::vector<Array>& inputs) {
+  Array total = inputs.front();
+  for (std::size_t p = 1; p < inputs.size(); ++p)
+    for (std::size_t i = 0; i < total.size(); ++i) {
+      const double other = inputs[p][i];
+      if (reduction == Reduction::sum) total[i] += other;
+      else if (other > total[i] || std::isnan(other)) total[i] = other;
+    }
   return total;
 }
 
@@ -86,7 +92,7 @@ Expected<CollectiveOutputs> outputs_of(const Collective& collective, const std::
     }
     case CollectiveKind::reduce_scatter: {
       if (auto problem = indivisible(collective, collective.input, collective.dim, P, "input")) return *problem;
-      const Array total = sum(inputs);
+      const Array total = reduced(collective.reduction, inputs);
       return one_each(positions, [&](std::int64_t p) {
         Array own(out_count);
         copy(total, block_of(collective.input, collective.dim, p, P), own, contiguous(static_cast<std::int64_t>(out_count)));
@@ -104,9 +110,9 @@ Expected<CollectiveOutputs> outputs_of(const Collective& collective, const std::
         return own;
       });
     }
-    case CollectiveKind::all_reduce: return same_for_all(sum(inputs), positions);
+    case CollectiveKind::all_reduce: return same_for_all(reduced(collective.reduction, inputs), positions);
     case CollectiveKind::broadcast: return same_for_all(inputs[static_cast<std::size_t>(collective.root)], positions);
-    case CollectiveKind::reduce: return only_at(collective.root, sum(inputs), positions);
+    case CollectiveKind::reduce: return only_at(collective.root, reduced(collective.reduction, inputs), positions);
     case CollectiveKind::permute: {
       CollectiveOutputs outputs;
       outputs.array_of.resize(positions);

@@ -30,6 +30,7 @@ std::vector<double> bounds(const ReferenceProgram& program, const Mesh& mesh, co
       case ReferenceKind::add:
       case ReferenceKind::subtract: bound[n] = of(0) + of(1); break;
       case ReferenceKind::one_hot: bound[n] = 1; break;
+      case ReferenceKind::iota: bound[n] = static_cast<double>(node.extents[static_cast<std::size_t>(node.dim)] - 1); break;
       case ReferenceKind::concatenate: bound[n] = std::max(of(0), of(1)); break;
       case ReferenceKind::scale: bound[n] = std::abs(node.number) * of(0); break;
       case ReferenceKind::add_number: bound[n] = std::abs(node.number) + of(0); break;

@@ -107,6 +107,9 @@ void subtract(const View& a, const View& b, const View& out) {
   if (out.dtype == DType::s32) return elementwise(a, b, out, [](float x, float y) { return word_of(bits_of(x) - bits_of(y)); });
   elementwise(a, b, out, [](float x, float y) { return x - y; });
 }
+void maximum(const View& a, const View& b, const View& out) {
+  elementwise(a, b, out, [](float x, float y) { return x > y || std::isnan(x) ? x : y; });
+}
 void multiply(const View& a, const View& b, const View& out) {
   elementwise(a, b, out, [](float x, float y) { return x * y; });
 }

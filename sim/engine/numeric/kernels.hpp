@@ -32,6 +32,7 @@ void scale(const View& in, double factor, const View& out);
 void add_number(const View& in, double number, const View& out);
 void reciprocal(const View& in, double number, const View& out);  // number / in
 void relu(const View& in, const View& out);
+void maximum(const View& a, const View& b, const View& out);  // NaN if either is
 
 // Boxes of one rank. Everything is read before anything is written.
 /// The sum along the dimension that `out` has length 1 in, in order of increasing index, float32 inside.

@@ -178,7 +178,7 @@ TEST(Local, ReadsAllBeforeItWritesWhereTheRegionsOverlap) {
 }
 
 TEST(Local, ElementwiseKindsAreThoseOfFloat32) {
-  Schedule schedule = on_one_device({input("A", {20}, {{}}), input("B", {20}, {{}}), output("Y", {7, 20}, {{}, {}})});
+  Schedule schedule = on_one_device({input("A", {20}, {{}}), input("B", {20}, {{}}), output("Y", {8, 20}, {{}, {}})});
   Program& program = schedule.programs[0];
   const Region a = whole(program, 0), b = whole(program, 1);
   const auto row = [](std::int64_t r) { return Region{BufferId{2}, {span(r, 1), all(20)}}; };
@@ -190,6 +190,7 @@ TEST(Local, ElementwiseKindsAreThoseOfFloat32) {
   add(program, "relu", Local{LocalKind::relu, {a}, {row(5)}});
   const int copied = add(program, "copy", copy(a, row(6)));
   add(program, "in place", Local{LocalKind::divide, {row(6), row(1)}, {row(6)}}, {copied, 1});
+  add(program, "maximum", Local{LocalKind::maximum, {a, b}, {row(7)}});
   const Tensors tensors = run(schedule);
   const auto& buffers = tensors.values[0];
   bool below_zero = false;
@@ -202,6 +203,7 @@ TEST(Local, ElementwiseKindsAreThoseOfFloat32) {
     EXPECT_EQ(buffers[2][80 + i], 3.0F / y);
     EXPECT_EQ(buffers[2][100 + i], std::max(x, 0.0F));
     EXPECT_EQ(buffers[2][120 + i], x / (x * y));
+    EXPECT_EQ(buffers[2][140 + i], std::max(x, y));
     below_zero |= x < 0;
   }
   EXPECT_TRUE(below_zero);

@@ -32,6 +32,7 @@ bool rounds(const ReferenceProgram& program, const ReferenceNode& node, const Me
     case ReferenceKind::concatenate:
     case ReferenceKind::one_hot:
     case ReferenceKind::take_rows:
+    case ReferenceKind::iota:
     case ReferenceKind::relu: return false;
     case ReferenceKind::block_collective: return terms_of(program, node, mesh) > 1;
     default: return true;
@@ -168,6 +169,7 @@ class Evaluator {
         Array room;
         return of_this(reference_add_rows(terms(node, room), operand(node, 1), node.extents.front()));
       }
+      case ReferenceKind::iota: return numbered(node);
     }
     return Array{};
   }
@@ -274,6 +276,14 @@ class Evaluator {
     return y;
   }
 
+  static Array numbered(const ReferenceNode& node) {
+    const auto d = static_cast<std::size_t>(node.dim);
+    const std::int64_t inner = element_count({node.extents.begin() + node.dim + 1, node.extents.end()});
+    Array y(static_cast<std::size_t>(element_count(node.extents)));
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<double>(static_cast<std::int64_t>(i) / inner % node.extents[d]);
+    return y;
+  }
+
   static Array gathered(const Array& values, const Layout& box) {
     Array y;
     y.reserve(static_cast<std::size_t>(elements_of(box)));
@@ -329,11 +339,14 @@ class Evaluator {
     const std::vector<AxisView> axes = views_of(of.axes);
     Collective definition{of.kind, axes,        region_of(block_extents(from, of.from, mesh_)), region_of(block_extents(to, of.to, mesh_)),
                           of.dim,  of.split_dim};
+    definition.reduction = of.reduction;
+    for (const auto& [sender, receiver] : of.pairs) definition.pairs.push_back({sender, receiver});
     const std::int64_t P = group_size(node, mesh_);
-    if (of.kind == CollectiveKind::permute)
+    if (of.kind == CollectiveKind::permute && of.pairs.empty())
       for (std::int64_t p = 0; p < P; ++p) definition.pairs.push_back({p, ((p + of.shift % P) % P + P) % P});
 
     Array y(static_cast<std::size_t>(element_count(to)));
+    const Array zeros(of.pairs.empty() ? 0 : static_cast<std::size_t>(element_count(block_extents(to, of.to, mesh_))), 0.0);
     std::unordered_map<std::int64_t, DeviceId> written;  // by the offset of a block
     for (int d = 0; d < mesh_.devices() && !stop_.requested(); ++d) {
       if (position_along(mesh_, axes, DeviceId{d}) != 0) continue;
@@ -349,7 +362,7 @@ class Evaluator {
       const Expected<CollectiveOutputs> outputs = outputs_of(definition, blocks);
       if (!outputs) return outputs.error();
       for (std::size_t p = 0; p < members.size(); ++p)
-        if (const Status put = write(node, members[p], outputs->arrays[*outputs->array_of[p]], y, written); !put) return put.error();
+        if (const Status put = write(node, members[p], outputs->array_of[p] ? outputs->arrays[*outputs->array_of[p]] : zeros, y, written); !put) return put.error();
     }
     return y;
   }
@@ -406,7 +419,7 @@ std::int64_t terms_of(const ReferenceProgram& program, const ReferenceNode& node
   if (node.kind == ReferenceKind::add_rows) return element_count(program.nodes[static_cast<std::size_t>(node.operands[1])].extents);
   if (node.kind == ReferenceKind::sum) return operand()[static_cast<std::size_t>(node.dim)];
   const bool adds = node.collective.kind == CollectiveKind::all_reduce || node.collective.kind == CollectiveKind::reduce_scatter;
-  return node.kind == ReferenceKind::block_collective && adds ? group_size(node, mesh) : 1;
+  return node.kind == ReferenceKind::block_collective && adds && node.collective.reduction == Reduction::sum ? group_size(node, mesh) : 1;
 }
 
 Bytes bytes_to_evaluate(const ReferenceProgram& program, const Mesh& mesh) {

@@ -113,6 +113,11 @@ TEST(ReferenceProgram, CollectivesOnBlocks) {
   EXPECT_EQ(*g.value(g.add({reduce_scatter, {0}, 0, 0, 0, none, split}, a, {8})), (Values{0, 4, 8, 12, 16, 20, 24, 28}));
   EXPECT_EQ(*g.value(g.add({permute, {0}, 0, 0, 1, split, split}, a, {8})), (Values{6, 7, 0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(*g.value(g.add({permute, {0}, 0, 0, -1, split, split}, a, {8})), (Values{2, 3, 4, 5, 6, 7, 0, 1}));
+  EXPECT_EQ(*g.value(g.add({all_reduce, {0}, 0, 0, 0, split, none, Reduction::maximum}, g.add(Kind::scale, {a}, {8}, -1), {2})), (Values{0, -1}));
+  EXPECT_EQ(*g.value(g.add({reduce_scatter, {0}, 0, 0, 0, none, split, Reduction::maximum}, a, {8})), counting(8));
+  EXPECT_EQ(*g.value(g.add({permute, {0}, 0, 0, 0, split, split, Reduction::sum, {{3, 0}, {0, 1}}}, a, {8})), (Values{6, 7, 0, 1, 0, 0, 0, 0}));
+  EXPECT_THAT(g.problems(g.add({permute, {0}, 0, 0, 0, split, split, Reduction::sum, {{0, 4}}}, a, {8})), ElementsAre(HasSubstr("the pair of 0 and 4 is not of two of 4 positions")));
+  g.program.nodes.pop_back();
   const int m = g.input("M", {4, 4}, counting(16));
   EXPECT_EQ(*g.value(g.add({all_to_all, {0}, 0, 1, 0, {{{0}}}, {{{}, {0}}}}, m, {4, 4})), counting(16)) << "rows become columns: the same array";
 }
@@ -124,6 +129,13 @@ TEST(ReferenceProgram, CollectivesAlongTwoAxesCountTheFirstAsMostSignificant) {
   EXPECT_EQ(*g.value(g.add({CollectiveKind::all_gather, {0, 1}, 1, 0, 0, split, {}}, a, {1, 6})), counting(6));
   EXPECT_EQ(*g.value(g.add({CollectiveKind::all_gather, {1, 0}, 1, 0, 0, split, {}}, a, {1, 6})), (Values{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(*g.value(g.add({CollectiveKind::all_reduce, {1}, 0, 0, 0, split, {{{0}}}}, a, {2, 1})), (Values{3, 12}));
+}
+
+TEST(ReferenceProgram, PositionsAlongADimension) {
+  Graph g;
+  EXPECT_EQ(*g.value(g.add(Kind::iota, {}, {2, 3}, 1, 1)), (Values{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(*g.value(g.add(Kind::iota, {}, {2, 3}, 1, 0)), (Values{0, 0, 0, 1, 1, 1}));
+  EXPECT_THAT(g.problems(g.add(Kind::iota, {}, {2, 3}, 1, 2)), ElementsAre(HasSubstr("there is no dimension 2")));
 }
 
 TEST(ReferenceProgram, ShapesArePutApartAndTogether) {

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "sim/engine/numeric/matrix_view.hpp"
+#include "sim/engine/numeric/rounding.hpp"
 
 namespace podsim {
 
@@ -90,7 +91,8 @@ void iota(const RowNumbers& numbers, const View& out) {
   std::int64_t row = 0;
   for_each_run<1>({&out.layout}, [&](std::int64_t count, const std::array<RunCursor, 1>& at) {
     for (std::int64_t i = 0; i < count; ++i)
-      out.data[at[0].offset() + i * at[0].stride()] = std::bit_cast<float>(static_cast<std::int32_t>(numbers.of(row++)));
+      out.data[at[0].offset() + i * at[0].stride()] = out.dtype == DType::s32 ? std::bit_cast<float>(static_cast<std::int32_t>(numbers.of(row++)))
+                                                                              : stored_in(out.dtype, static_cast<float>(numbers.of(row++)));
   });
 }
 

@@ -46,7 +46,10 @@ int count_after(const Schedule& schedule, const Activity& activity, std::span<co
   for (const Access& access : accesses)
     if (!access.write) before = std::max(before, counts.read(access));
   const auto of_result = [&] { return counts.read(accesses.back()); };
-  if (activity.kind == Activity::Kind::transfer) return combine_of(schedule, activity) == Combine::add ? std::max(before, of_result()) + 1 : before;
+  if (activity.kind == Activity::Kind::transfer) {
+    const Combine combine = combine_of(schedule, activity);
+    return combine == Combine::replace ? before : std::max(before, of_result()) + (combine == Combine::add ? 1 : 0);
+  }
   const Op& op = schedule.programs[activity.program].tasks[activity.task.index()].op;
   if (const auto* matmul = std::get_if<Matmul>(&op)) return (matmul->accumulate ? std::max(before, of_result()) : before) + 1;
   // One kernel each, rounded when it stores its result.

@@ -117,6 +117,7 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::add_number, [](const Operands& o) { add_number(o.left(), o.local.factor, o.box(1)); }},
     {LocalKind::reciprocal, [](const Operands& o) { reciprocal(o.left(), o.local.factor, o.box(1)); }},
     {LocalKind::relu, [](const Operands& o) { relu(o.left(), o.box(1)); }},
+    {LocalKind::maximum, [](const Operands& o) { maximum(o.left(), o.right(), o.box(2)); }},
     {LocalKind::sum_along, [](const Operands& o) { sum_along(o.box(0), o.box(1), o.workspace.out); }},
     {LocalKind::broadcast_in_dim, [](const Operands& o) { broadcast_in_dim(o.box(0), o.box(1), o.workspace.left); }},
     {LocalKind::to_host, [](const Operands& o) { copy(o.left(), o.box(1)); }},
@@ -202,7 +203,11 @@ Diagnostic failure_of(const Schedule& lowered, const Activity& activity, const D
 
 void deliver(Combine combine, std::span<const Access> accesses, std::span<const View> views, PackedOperands& workspace) {
   const View source = operand(accesses, views, 0, workspace.left);
-  combine == Combine::add ? add(views[1], source, views[1]) : copy(source, views[1]);
+  switch (combine) {
+    case Combine::replace: return copy(source, views[1]);
+    case Combine::add: return add(views[1], source, views[1]);
+    case Combine::maximum: return maximum(views[1], source, views[1]);
+  }
 }
 
 Combine combine_of(const Schedule& lowered, const Activity& transfer) {
