@@ -250,7 +250,8 @@ Counted transformer_engine(const OneCall& call) {
   if (first == nullptr || !first->is_array()) return std::nullopt;
   const auto says = [&](std::string_view word) { return call.target.find(word) != std::string_view::npos; };
   if (call.target.starts_with("te_gemm")) {
-    const double out = static_cast<double>(elements_of(result_of(call.instruction)));
+    const HloShape& result = result_of(call.instruction);
+    const double out = result.is_array() ? static_cast<double>(elements_of(result)) : 0;
     if (second == nullptr || !second->is_array() || !is_float(second->type) || !(out > 0)) return std::nullopt;
     const double k = std::round(std::sqrt(static_cast<double>(elements_of(*first)) * static_cast<double>(elements_of(*second)) / out));
     HloCustomCall made = counted(call, static_cast<std::int64_t>(std::min(0x1p61, 2 * out * k)), HloEvidence::estimated, "by its shapes");
