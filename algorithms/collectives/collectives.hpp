@@ -167,11 +167,11 @@ Expected<Expansion> pairwise(const Mesh& mesh, const Program& program, const Col
 ///           to 3
 Expected<Expansion> chain(const Mesh& mesh, const Program& program, const Collective& collective, bool around, const ChunkRule& chunks);
 
-/// Permute along any number of axes: one Send and one Recv per pair. Pairs that form one rotation along one axis become a single Shift the short way
-/// round. A device that sends to itself gets an alias, free in time.
+/// Permute along any number of axes: one Send and one Recv per pair. Pairs that form one rotation along one axis, or move all positions that have a target along it
+/// (i to i + 1 but for the last one), become a Shift the short way round. A device that sends to itself gets an alias, free in time.
 ///
 ///   cost    alpha_d + V * (largest number of flows on a link) * beta, d = hops of the longest route
-///   example 0>1 1>2 2>3 3>0 is one Shift by 1; 0>2 alone a Send on rank 0 and a Recv on rank 2
+///   example 0>1 1>2 2>3 3>0 is one Shift by 1; 0>1 1>2 2>3 one on ranks 0 to 2; 0>2 alone, of 4, a Send on rank 0 and a Recv on rank 2
 Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Collective& collective);
 /// The pairs from position i to i + by, modulo `devices`.
 std::vector<Collective::Pair> shift_pairs(std::int64_t devices, std::int64_t by);

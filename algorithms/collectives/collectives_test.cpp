@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "algorithms/collectives/testing.hpp"
+#include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/schedule/validate.hpp"
 
@@ -121,6 +124,25 @@ TEST(Collectives, AScheduleOfOneSaysWhatTheBytesMustBe) {
   EXPECT_EQ(problem(permute, 2, {0, {{0, 8}}}), "a pair must be among 8 devices, found 0 to 8");
   EXPECT_EQ(problem(permute, 2, {0, {{0, 1}, {0, 2}}}), "each device sends once, 0 sends twice");
   EXPECT_EQ(problem(permute, 2, {0, {{0, 1}, {2, 1}}}), "each device receives once, 1 receives twice");
+}
+
+/// The halo exchange that XLA writes where a sliced dimension is sharded: devices at the end of the axis send nothing.
+TEST(Collectives, AShiftOfAllButTheLastIsOneTransfer) {
+  for (const bool wraps : {true, false})
+    for (const int by : {1, -1, 3}) {
+      const SmallSystem pod = small_system(ideal_machine(45e9, 1e-6), {2, 5}, wraps);
+      CollectiveDetails details;
+      for (int row = 0; row < 2; ++row)
+        for (int col = 0; col < 5; ++col)
+          if (col + by >= 0 && col + by < 5) details.pairs.push_back({row * 5 + col, row * 5 + col + by});
+      const Schedule schedule = testing::lowered_collective(pod, CollectiveKind::permute, {"row", "col"}, Bytes{1024}, "direct", details);
+      const auto& tasks = schedule.programs.front().tasks;
+      EXPECT_EQ(std::count_if(tasks.begin(), tasks.end(), [](const Task& task) { return std::holds_alternative<Shift>(task.op); }), 1) << to_text(schedule);
+      EXPECT_TRUE(std::none_of(tasks.begin(), tasks.end(), [](const Task& task) { return std::holds_alternative<Send>(task.op); })) << to_text(schedule);
+      const auto report = check(schedule, {});
+      ASSERT_TRUE(report);
+      EXPECT_TRUE(report->ok) << by << to_text(report->problems) << to_text(schedule);
+    }
 }
 
 TEST(Collectives, EachDirectionOfAnAllReduceGathersWithoutWaitingForTheOther) {

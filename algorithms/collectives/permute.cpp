@@ -10,27 +10,42 @@ namespace podsim {
 
 namespace {
 
-struct Rotation {
+/// All pairs as transfers along one axis.
+struct Shifts {
   AxisView axis;
-  int by;  // in [0, P)
+  std::vector<Hop> hops;  // none: every position keeps its own
 };
 
-/// The rotation along one axis that the pairs are, if every position takes part and they are one.
-std::optional<Rotation> rotation_of(const Collective& collective) {
+/// Nullopt: the pairs are no rotation of all positions along one axis, and no shift along it of all that have a target.
+std::optional<Shifts> shifts_of(const Mesh& mesh, const Collective& collective) {
   std::int64_t positions = 1;
   for (const AxisView& axis : collective.axes) positions *= axis.size;
-  if (static_cast<std::int64_t>(collective.pairs.size()) != positions) return std::nullopt;
-  std::vector<int> by;
+  std::vector<int> by;           // by axis, around it
+  std::optional<int> distance;   // along the one axis, as it is
+  bool is_even = true;           // the same for all pairs
+  std::size_t along = 0;
   for (const Collective::Pair& pair : collective.pairs) {
-    std::vector<int> from = coordinates_of(collective.axes, pair.from), to = coordinates_of(collective.axes, pair.to);
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = (to[i] - from[i] + collective.axes[i].size) % collective.axes[i].size;
-    if (by.empty()) by = to;
-    if (by != to) return std::nullopt;
+    const std::vector<int> from = coordinates_of(collective.axes, pair.from), to = coordinates_of(collective.axes, pair.to);
+    std::vector<int> moved(to.size());
+    for (std::size_t i = 0; i < to.size(); ++i) moved[i] = (to[i] - from[i] + collective.axes[i].size) % collective.axes[i].size;
+    if (by.empty()) {
+      by = moved;
+      const auto moves = [](int steps) { return steps != 0; };
+      if (std::count_if(by.begin(), by.end(), moves) > 1) return std::nullopt;
+      along = std::min<std::size_t>(static_cast<std::size_t>(std::find_if(by.begin(), by.end(), moves) - by.begin()), by.size() - 1);
+    }
+    if (moved != by) return std::nullopt;
+    const int here = to[along] - from[along];
+    is_even = is_even && here == distance.value_or(here);
+    distance = here;
   }
-  const auto moves = [](int distance) { return distance != 0; };
-  if (std::count_if(by.begin(), by.end(), moves) > 1) return std::nullopt;
-  const std::size_t axis = std::min<std::size_t>(static_cast<std::size_t>(std::find_if(by.begin(), by.end(), moves) - by.begin()), by.size() - 1);
-  return Rotation{collective.axes[axis], by[axis]};
+  if (by.empty()) return std::nullopt;
+  const AxisView& axis = collective.axes[along];
+  const auto pairs = static_cast<std::int64_t>(collective.pairs.size());
+  if (pairs == positions) return Shifts{axis, by[along] == 0 ? std::vector<Hop>{} : rotation(mesh, axis, by[along])};
+  if (!is_even || *distance == 0 || pairs != positions / axis.size * (axis.size - std::abs(*distance))) return std::nullopt;
+  const Guard senders = *distance > 0 ? coordinate_in(axis, 0, axis.size - *distance) : coordinate_in(axis, -*distance, axis.size);
+  return Shifts{axis, {{mesh.wraps(axis) ? rotation(mesh, axis, by[along]).front().by : *distance, senders}}};
 }
 
 Guard at(const std::vector<AxisView>& axes, const std::vector<int>& coordinates) {
@@ -57,14 +72,10 @@ Expected<Expansion> permute(const Mesh& mesh, const Program& program, const Coll
     start = alias(builder, input, aside, {});
     input = aside;
   }
-  if (const auto rotation = rotation_of(collective)) {
-    if (rotation->by == 0) {
-      alias(builder, input, collective.output, start);
-      return std::move(builder).finish_expansion();
-    }
-    for (Hop& hop : podsim::rotation(mesh, rotation->axis, rotation->by))
-      builder.step(fmt::format("{:+}", hop.by), Shift{rotation->axis, hop.by, input, collective.output, Combine::replace, {}}, start,
-                   std::move(hop.where));
+  if (auto shifts = shifts_of(mesh, collective)) {
+    if (shifts->hops.empty()) alias(builder, input, collective.output, start);
+    for (Hop& hop : shifts->hops)
+      builder.step(fmt::format("{:+}", hop.by), Shift{shifts->axis, hop.by, input, collective.output, Combine::replace, {}}, start, std::move(hop.where));
     return std::move(builder).finish_expansion();
   }
   for (const Collective::Pair& pair : collective.pairs) {

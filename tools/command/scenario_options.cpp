@@ -161,7 +161,7 @@ OptionGroup module_options() {
           {"rewrite", word("reduce-scatter"), "an all-reduce of which only the own block is used becomes one, as GPU\ncompilers do"},
           {"trip-count", words("NAME=N"), "iterations of the loop NAME, where the module does not tell; repeatable"},
           {"branch", words("NAME=i"), "the branch of the conditional NAME; left out: the longest; repeatable"},
-          {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs, as tpu_custom_call=2GFLOP,8MiB; repeatable"},
+          {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs, by target or by kernel: splash_mha_fwd=2GFLOP,8MiB; repeatable"},
           {"ragged", input_files("[NAME=]FILE.csv"), "rows that each device of a group sends to each in the ragged-all-to-all NAME,\na line of the file for each sender; left out: as many to each as its operand\nhas room for; repeatable"},
           {"hlo-cost", word("model|estimated-cycles", "model"), "work by the machine's values, or as the TPU compiler estimated it"},
           {"clock", word("940MHz"), "of estimated cycles; left out: at which the TPU's units give its peak"}};

@@ -20,7 +20,7 @@ OptionGroup hlo_options() {
                   {"tolerant", no_field(flag()), "take a file that is cut off; what it lacks is counted"},
                   {"trip-count", words("NAME=N"), "iterations of the loop NAME"},
                   {"branch", words("NAME=i"), "the branch of the conditional NAME; left out: the longest"},
-                  {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs: tpu_custom_call=2GFLOP,8MiB"},
+                  {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs, by target or by kernel: splash_mha_fwd=2GFLOP,8MiB"},
                   {"pods", word("N", "1"), "slices that run the module, where it talks to others"}},
                  system_options(false), output_options(table_json)});
 }

@@ -4,7 +4,8 @@
 usage: memory.py PODSIM [DIR]     DIR: NAME.hlo.gz with NAME.json beside it; modules/ of this folder if left out
 
 Peak: XLA's peak_memory_in_bytes is parameters and results, those in pinned memory of the host too, and the largest live set of temporaries of any one
-memory space, so podsim's is max(hbm_peak, parameters + outputs - aliased + max(vmem, cmem)) + host. Allocation: argument + output + temp - alias in HBM.
+memory space, so podsim's is max(hbm_peak, parameters + outputs - aliased + max(vmem, cmem)) + host, without what of the host's memory is temporary in XLA's analysis. Allocation: argument +
+output + temp - alias in HBM.
 """
 import gzip
 import json
@@ -17,7 +18,7 @@ import tempfile
 from stored_modules import TOLD
 
 
-def ours(podsim, module):
+def ours(podsim, module, host_temporaries):
     with tempfile.NamedTemporaryFile(suffix=".hlo") as text:
         text.write(gzip.decompress(module.read_bytes()))
         text.flush()
@@ -26,14 +27,16 @@ def ours(podsim, module):
         return None
     memory = json.loads(shown.stdout)["module_memory_bytes"]
     places = memory["parameters"] + memory["outputs"] - memory["aliased"]
-    peak = max(memory["hbm_peak"], places + max(memory["vmem"], memory["cmem"])) + memory["host"]
+    peak = max(memory["hbm_peak"], places + max(memory["vmem"], memory["cmem"])) + max(0, memory["host"] - host_temporaries)
     return peak, memory["hbm_allocated"]
 
 
-def xlas(path):
+def analysis_of(path):
     told = json.loads(path.read_text())
-    told = told.get("memory", told)
+    return told.get("memory", told)
 
+
+def xlas(told):
     def size(name):
         return told.get(name + "_size_in_bytes", told.get(name)) or 0
 
@@ -50,17 +53,18 @@ def main():
         if not beside.exists():
             continue
         name = beside.stem
-        found = ours(podsim, module)
+        told = analysis_of(beside)
+        found = ours(podsim, module, told.get("host_temp_size_in_bytes", 0))
         if found is None:
             print(f"| {name} | not read | | | | | |")
             continue
         cells = []
-        for which, (mine, told) in enumerate(zip(found, xlas(beside))):
-            if told == 0:
+        for which, (mine, theirs) in enumerate(zip(found, xlas(told))):
+            if theirs == 0:
                 cells += [f"{mine / 1e6:.1f}", "", ""]
                 continue
-            ratios[which].append((mine / told, name))
-            cells += [f"{mine / 1e6:.1f}", f"{told / 1e6:.1f}", f"{mine / told:.3f}"]
+            ratios[which].append((mine / theirs, name))
+            cells += [f"{mine / 1e6:.1f}", f"{theirs / 1e6:.1f}", f"{mine / theirs:.3f}"]
         print(f"| {name} | " + " | ".join(cells) + " |")
     for what, found in zip(("peak", "allocation"), ratios):
         if found:

@@ -112,6 +112,10 @@ row("pallas_product_v5e", "a kernel of our own between collectives, its cost giv
 row("pallas_product_no_cost_v6e", "the same, its cost not given", "kernels:product", "v6e:4x4", "x=4,y=4", cost=False)
 row("flash_attention_v5e", "JAX's flash attention, forward and backward", "kernels:flash", "v5e:2x2", "x=4")
 row("flash_attention_v5p", "JAX's flash attention, forward", "kernels:flash", "v5p:2x2x1", "x=4", backward=False)
+row("splash_attention_v5p", "JAX's splash attention, causal, forward and backward", "kernels:splash", "v5p:2x2x1", "x=4")
+row("splash_window_v6e", "splash attention with a window of 512 keys, forward", "kernels:splash", "v6e:2x2", "x=4", window=512, backward=False)
+row("paged_attention_v5e", "attention to keys and values in pages", "kernels:paged", "v5e:2x2", "x=4")
+row("triton_attention_h100", "JAX's attention by Triton, forward and backward", "kernels:triton", "h100:1x1", "x=1")
 
 # Whole training steps of decoders.
 WIDE = {"batch": 256, "length": 1024, "features": 2048, "heads": 16, "wide": 8192, "vocabulary": 32000, "layers": 4}
@@ -129,6 +133,8 @@ row("decoder_asynchronous_v6e", "step with the options for asynchronous collecti
 row("decoder_accumulated_v5e", "step of 4 microbatches, FSDP over 16", "decoder:step", "v5e:4x4", "fsdp=16", **(SMALL | {"batch": 64}), accumulate=4, remat="full")
 row("decoder_optimizer_offload_v5e", "step, the optimizer's state in the host's memory", "decoder:step", "v5e:4x4", "fsdp=16", **SMALL, remat="full", offload=("optimizer",))
 row("decoder_inputs_offload_v5p", "step, the layers' inputs saved in the host's memory", "decoder:step", "v5p:2x2x4", "fsdp=16", **SMALL, remat="offload")
+row("offloaded_layers_v5p", "gradients of MLP layers, products saved in the host's memory", "decoder:offloaded_layers", "v5p:2x2x2", "fsdp=8")
+row("decoder_70b_v5p", "step of 70 billion parameters on 256 chips, FSDP 32 x sequence parallel 8", "large:step", "v5p:8x8x4", "fsdp=32,tp=8")
 row("decoder_data_v5e", "step, data parallel", "decoder:step", "v5e:2x4", "data=8", **SMALL)
 row("decoder_two_slices_v5e", "step on two slices, FSDP within", "decoder:step", "v5e:4x4", "pod=2,fsdp=16", **SMALL, remat="full", slices=2)
 row("layers_v5p", "gradients of MLP layers in a scan, FSDP x TP", "decoder:layers_only", "v5p:4x4x4", "fsdp=16,tp=4")

@@ -14,6 +14,7 @@ const HloStrategy* strategy_of(const HloInstruction& collective, const HloInstru
 }
 
 std::string to_text(const HloStrategy& strategy) {
+  if (strategy.rings.empty()) return strategy.name;
   return fmt::format("{}: {} colour{}, {} of {}", strategy.name, strategy.colors, strategy.colors == 1 ? "" : "s", strategy.rings.size() == 1 ? "a ring" : "rings",
                      fmt::join(strategy.rings, ", "));
 }
@@ -21,7 +22,7 @@ std::string to_text(const HloStrategy& strategy) {
 std::string algorithm_of(const HloStrategy& strategy, const Mesh& mesh, const std::vector<AxisView>& axes) {
   const std::vector<AxisView> dimensions = dimensions_along(mesh, axes);
   if (dimensions.size() < 2) return {};
-  if (strategy.rings.size() > 1) return strategy.colors > 1 ? "rotations" : "";
+  if (strategy.rings.size() != 1) return strategy.colors > 1 ? "rotations" : "";
   std::int64_t devices = 1;
   for (const AxisView& dimension : dimensions) devices *= dimension.size;
   return devices % 2 == 0 && devices <= most_on_hamiltonian_ring ? "hamiltonian-ring" : "";

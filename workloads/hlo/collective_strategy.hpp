@@ -12,10 +12,10 @@ namespace podsim {
 /// Of the collective, or of the fusion that it is in. nullptr: the module does not say it.
 const HloStrategy* strategy_of(const HloInstruction& collective, const HloInstruction& runs_as);
 
-/// "StrategyND: 2 colours, rings of 16, 16"
+/// "StrategyND: 2 colours, rings of 16, 16"; "3DAllGatherOnMajorDim"
 std::string to_text(const HloStrategy& strategy);
 
-/// The name of the algorithm along these axes (algorithms/collectives/collectives.hpp): "rotations" for several phases in several colours, "hamiltonian-ring"
+/// The name of the algorithm along these axes (algorithms/collectives/collectives.hpp): "rotations" for several phases in several colours and for a gather of which only the number of dimensions is told, "hamiltonian-ring"
 /// for one ring through several dimensions. Empty where that is for the machine to say: along one dimension (a ring or line either way), one colour in
 /// several phases (dimension after dimension), and a ring through more devices than the algorithm takes.
 ///   cost    the axes' dimensions

@@ -33,6 +33,16 @@ TEST(CollectiveStrategy, IsReadFromTheRingsOfTheSparseCores) {
   EXPECT_EQ(*strategy, (HloStrategy{"SparseCore", 2, {4, 8}}));
 }
 
+TEST(CollectiveStrategy, AGatherThroughSeveralDimensionsNamesOnlyTheirNumber) {
+  const auto of = [](const std::string& emitter) { return strategy_in(R"({"collective_algorithm_config":{"emitter":")" + emitter + R"(","debug":"\ngroup_size = 256 \nhas_reordering_map: false"}})"); };
+  EXPECT_EQ(of("3DAllGatherOnMajorDim"), (HloStrategy{"3DAllGatherOnMajorDim", 3, {}}));
+  EXPECT_EQ(to_text(HloStrategy{"3DAllGatherOnMajorDim", 3, {}}), "3DAllGatherOnMajorDim");
+  EXPECT_FALSE(of("1DAllGatherNonMajorDim")) << "the machine says whether that is a ring or a line";
+  const Mesh mesh = *Mesh::make({{"fsdp", 32, true, {{8}, {4}}}, {"tp", 8, true}});
+  EXPECT_EQ(algorithm_of({"3DAllGatherOnMajorDim", 3, {}}, mesh, {mesh.whole(0), mesh.whole(1)}), "rotations") << "not around a ring of 32, then one of 8";
+  EXPECT_EQ(algorithm_of({"2DAllGatherOnMajorDim", 2, {}}, mesh, {mesh.whole(1)}), "");
+}
+
 TEST(CollectiveStrategy, IsNotKnownWhereTheTextHasAnotherForm) {
   for (const char* const debug : {"", "StrategyND", "colors:2 phases:2", "colors:0 phases:1 cores:{4}", "colors:2 phases:2 cores:{4}", "colors:2 phases:1 cores:{x}", "colors:99999999999 phases:1 cores:{4}",
                                   "colors:2 phases:0 cores:{}", "colors:-2 phases:1 cores:{4}"})

@@ -80,6 +80,13 @@ std::optional<int> number_behind(std::string_view text, std::string_view word) {
   return status == std::errc{} && number > 0 ? std::optional{number} : std::nullopt;
 }
 
+/// "3DAllGatherOnMajorDim" goes through three dimensions of the torus; rings of them are not told. Of one dimension the machine knows as much.
+void read_emitter(const Field& algorithm, HloAttributes& attributes) {
+  std::string_view emitter;
+  if (algorithm["emitter"].get(emitter) != simdjson::SUCCESS || emitter.find("DAllGather") == std::string_view::npos) return;
+  if (const auto dimensions = number_behind(emitter, ""); dimensions && *dimensions > 1) attributes.strategy = HloStrategy{std::string{emitter}, *dimensions, {}};
+}
+
 /// Of "StrategyND{colors:2 phases:3 cores:{2 2 4},{2 2 4} ...}"; nothing where the text has another form: then it is not known.
 void read_strategy(const Field& algorithm, HloAttributes& attributes) {
   std::string_view name, text;
@@ -120,7 +127,7 @@ void read_offloaded_strategy(const Field& offload, HloAttributes& attributes) {
 bool read_backend_config(const std::string& json, HloAttributes& attributes) {
   // Most have none of these words, and are only kept.
   const auto says = [&](std::string_view word) { return json.find(word) != std::string::npos; };
-  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") &&
+  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") && !says("DAllGather") &&
       !says("ici_strategy_config"))
     return true;
   simdjson::dom::parser parser;
@@ -134,6 +141,7 @@ bool read_backend_config(const std::string& json, HloAttributes& attributes) {
   read_product_precision(config["gemm_backend_config"]["precision_config"], attributes);
   const Field attention = config["cudnn_fmha_backend_config"];
   for (const char* const of_queries_and_keys : {"bmm1_dot_dimension_numbers", "bmm2_grad_gemm2_dot_dimension_numbers"}) read_product_dimensions(attention[of_queries_and_keys], attributes);
+  read_emitter(config["collective_algorithm_config"], attributes);
   read_strategy(config["collective_algorithm_config"], attributes);
   read_offloaded_strategy(config["collective_offload_config"], attributes);
   bool sync = false;

@@ -107,6 +107,96 @@ TEST(HloCost, AttentionOfCudnnHasItsMaskAndTheOrderOfItsDimensions) {
   EXPECT_EQ(flops("__cudnn$fmhaSoftmax", R"("bmm1_dot_dimension_numbers":{"lhs_batch_dimensions":["0","1"]})"), 2.0 * 2 * 64 * 8 * 4 * 32) << "64 heads of sequences of 8 and 4";
 }
 
+TEST(HloCost, AWindowLeavesEachQueryAsManyKeys) {
+  const auto flops = [](const std::string& config) {
+    return cost_of("ENTRY e { q = bf16[2,64,8,16] parameter(0)\n k = bf16[2,64,4,16] parameter(1)\n ROOT r = (bf16[2,64,8,16], u8[99]) custom-call(q, k, k), custom_call_target=\"__cudnn$fmhaSoftmax\", "
+                   "backend_config={\"cudnn_fmha_backend_config\":{\"mask_type\":\"CAUSAL\"," + config + "}} }")
+        .matrix;
+  };
+  EXPECT_EQ(flops(R"("sliding_window_length":0)"), 2.0 * 2 * 8 * 64 * 64 * 32 / 2) << "0: none";
+  EXPECT_EQ(flops(R"("sliding_window_length":16)"), 2.0 * 2 * 8 * 64 * 16 * 32);
+}
+
+/// Splash attention as libtpu prints it: 8 heads of 4096 queries and keys of 128, in blocks of 128.
+HloTaskCost splash(const std::string& phase, const std::string& grid, const std::string& results, const std::string& last_operand = "", const std::string& block = "block_kv") {
+  const std::string name = "splash_mha_" + phase + "_no_residuals.1";
+  return cost_of("ENTRY e { g = s8" + grid + " parameter(0)\n q = bf16[2,8,4096,128] parameter(1)\n l = s32[4096,128] parameter(2)\n t = s32[8,4096] parameter(3)\n ROOT " + name + " = " + results +
+                     " custom-call(g, g, q, q, q" + last_operand + "), custom_call_target=\"tpu_custom_call\", frontend_attributes={kernel_metadata={\n\"xprof_metadata\":\"{\\\"block_q_dkv\\\": 128, \\\"" +
+                     block + "\\\": 128, \\\"block_kv_compute\\\": 64}\"\n}} }",
+                 name);
+}
+
+TEST(HloCost, SplashAttentionCountsTheBlocksOfItsGridAndHalfOfACausalMask) {
+  const double pairs = 2.0 * 2 * 8 * 4096 * 4096;
+  const std::string out = "bf16[2,8,4096,128]", two = "(" + out + ", " + out + ")", scratch = "f32[128,128]", six = "(" + scratch + ", " + scratch + ", " + scratch + ", " + out + ", " + out + ", " + out + ")";
+  EXPECT_EQ(splash("fwd", "[1,32,32]", out).matrix, pairs * 256) << "a mask of which nothing is told";
+  EXPECT_EQ(splash("fwd", "[1,32,32]", out, ", l").matrix, pairs * 128) << "a mask computed from positions";
+  EXPECT_EQ(splash("fwd", "[1,32,4]", out, ", l").matrix, pairs * 256 / 8) << "4 of 32 blocks of keys";
+  EXPECT_EQ(splash("dq", "[1,32,4]", out, ", l", "block_kv_dq").matrix, pairs * 384 / 8);
+  EXPECT_EQ(splash("dkv", "[1,4,32]", two, ", t").matrix, pairs * 512 / 8) << "4 of 32 blocks of queries";
+  EXPECT_EQ(splash("dkv", "[1,32,32]", two, ", t").matrix, pairs * 256);
+  EXPECT_EQ(splash("dkv", "[1,32,32]", six, ", t").matrix, pairs * 320) << "fused: the queries' gradient, too";
+  EXPECT_EQ(splash("fwd", "[1,32,32]", out, ", l").evidence, HloEvidence::estimated);
+}
+
+TEST(HloCost, KeysWithoutADimensionOfHeadsAreOfOneHead) {
+  EXPECT_EQ(cost_of("ENTRY e { q = bf16[2,8,512,64] parameter(0)\n k = bf16[2,512,64] parameter(1)\n ROOT splash_mqa_fwd.1 = bf16[2,8,512,64] custom-call(q, k, k), custom_call_target=\"tpu_custom_call\" }", "splash_mqa_fwd.1").matrix,
+            2.0 * 2 * 8 * 512 * 512 * 128);
+}
+
+TEST(HloCost, PagedAttentionReadsThePagesOfItsTables) {
+  const HloTaskCost paged = cost_of(
+      "ENTRY e { n = s32[32] parameter(0)\n t = s32[2048] parameter(1)\n q = f32[32,16,1,128] parameter(2)\n k = bf16[4,4096,32,128] parameter(3)\n"
+      " ROOT paged_attention.1 = f32[32,16,1,128] custom-call(n, t, q, k, k), custom_call_target=\"tpu_custom_call\" }",
+      "paged_attention.1");
+  EXPECT_EQ(paged.matrix, 4.0 * 32 * 16 * (2048 / 32 * 32) * 128) << "2048 keys of each sequence";
+  EXPECT_EQ(paged.bytes, 2.0 * 2048 * 32 * 4 * 128 * 2 + 2 * 4 * 32 * 16 * 128) << "half of the pages are in the table";
+  EXPECT_EQ(paged.rate.operands, DType::bf16);
+  const HloTaskCost ragged = cost_of(
+      "ENTRY e { q = bf16[512,16,128] parameter(0)\n k = bf16[4096,16,8,128] parameter(1)\n t = s32[32,64] parameter(2)\n n = s32[33] parameter(3)\n"
+      " ROOT ragged_paged_attention.1 = bf16[512,16,128] custom-call(n, t, q, k), custom_call_target=\"tpu_custom_call\" }",
+      "ragged_paged_attention.1");
+  EXPECT_EQ(ragged.matrix, 4.0 * 512 * 16 * 1024 * 128);
+  EXPECT_EQ(ragged.bytes, 2048.0 * 16 * 8 * 128 * 2 + 2 * 2 * 512 * 16 * 128);
+}
+
+TEST(HloCost, KernelsOfTritonAreKnownByTheirNames) {
+  const auto kernel = [](const std::string& name, const HloCustomCallCosts& given = {}) {
+    const HloModule module = module_of("HloModule m\nENTRY e { q = bf16[2,2048,8,64] parameter(0)\n ROOT r = (bf16[2,2048,8,64], f32[2,8,2048]) custom-call(q, q, q), custom_call_target=\"__gpu$xla.gpu.triton\", "
+                                       "api_version=API_VERSION_TYPED_FFI, metadata={op_name=\"jit(f)/jit(mha)/" + name + "/pallas_call\"}, "
+                                       "backend_config={debug = false, grid_x = 32 : i32, ir = \"ML\\EFR\", name = \"" + name + "\", num_stages = 2 : i32} }");
+    return HloTaskCosts{module, given}.of(module.entry_computation(), 1);
+  };
+  EXPECT_EQ(kernel("mha_forward")->matrix, 2.0 * 2 * 8 * 2048 * 2048 * 128);
+  EXPECT_EQ(kernel("mha_backward")->matrix, 2.0 * 2 * 8 * 2048 * 2048 * 320);
+  EXPECT_EQ(kernel("my_softmax")->unknown, "my_softmax");
+  EXPECT_EQ(kernel("my_softmax", {{"my_softmax", {5, Bytes{7}}}})->matrix, 5);
+  EXPECT_EQ(kernel("my_softmax", {{"my_softmax", {5, Bytes{7}}}, {"__gpu$xla.gpu.triton", {6, Bytes{7}}}})->matrix, 5) << "the name comes before the target";
+  EXPECT_EQ(kernel("my_softmax", {{"__gpu$xla.gpu.triton", {6, Bytes{7}}}})->matrix, 6);
+}
+
+TEST(HloCost, AKernelWithoutANameIsKnownByTheFunctionAroundIt) {
+  const auto name = [](const std::string& op_name) {
+    return custom_call_name(module_of("HloModule m\nENTRY e { ROOT r = f32[4] custom-call(), custom_call_target=\"mosaic_gpu_v2\", metadata={op_name=\"" + op_name + "\"} }").entry_computation().instructions.front());
+  };
+  EXPECT_EQ(name("jit(f)/scale/pallas_call"), "scale");
+  EXPECT_EQ(name("jit(f)/pallas_call"), "mosaic_gpu_v2");
+  EXPECT_EQ(name("jit(f)/shard_map/pallas_call"), "mosaic_gpu_v2");
+}
+
+TEST(HloCost, ProductsOfTransformerEngineFollowFromTheirSizes) {
+  const HloTaskCost gemm = cost_of(
+      "ENTRY e { a = f8e4m3fn[4,256,512] parameter(0)\n s = f32[1] parameter(1)\n b = f8e4m3fn[512,128] parameter(2)\n"
+      " ROOT r = (bf16[4,256,128], bf16[0], u8[1000]) custom-call(a, s, b, s), custom_call_target=\"te_gemm_ffi\" }");
+  EXPECT_EQ(gemm.matrix, 2.0 * 1024 * 128 * 512);
+  EXPECT_EQ(gemm.product, (HloProduct{1, 1024, 128, 512, 2 * 1024 * 128 * 512}));
+  EXPECT_EQ(gemm.rate.operands, DType::f8e4m3fn);
+  EXPECT_EQ(gemm.bytes, 1024 * 512 + 512 * 128 + 2 * 4 + 2 * 1024 * 128) << "without its scratch memory";
+  const HloTaskCost norm = cost_of("ENTRY e { x = bf16[256,512] parameter(0)\n g = bf16[512] parameter(1)\n ROOT r = (bf16[256,512], f32[256]) custom-call(x, g), custom_call_target=\"te_norm_forward_ffi\" }");
+  EXPECT_EQ(norm.vector, 256 * 512);
+  EXPECT_EQ(norm.evidence, HloEvidence::estimated);
+}
+
 TEST(HloCost, GroupedProductsCountEachRowOnce) {
   EXPECT_EQ(cost_of("ENTRY e { a = bf16[8192,4096] parameter(0)\n b = bf16[8,4096,2048] parameter(1)\n g = s32[8] parameter(2)\n"
                     " ROOT r = bf16[8192,2048] ragged-dot(a, b, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0} }")
@@ -131,6 +221,7 @@ TEST(HloCost, FactorisationsAndSortsAreEstimated) {
   EXPECT_EQ(panel.vector, 96 * 96 * 96 / 3);
   EXPECT_EQ(panel.evidence, HloEvidence::estimated);
   EXPECT_EQ(cost_of("ENTRY e { a = f32[1024,96] parameter(0)\n ROOT r = (f32[1024,96], s32[96]) custom-call(a), custom_call_target=\"LuDecompositionBlock\" }").vector, 1024 * 96 * 96 - 96 * 96 * 96 / 3);
+  EXPECT_EQ(cost_of("ENTRY e { a = f32[2,96,96] parameter(0)\n ROOT r = f32[2,96,96] custom-call(a), custom_call_target=\"CompactWyHelper\" }").vector, 2 * 96 * 96 * 96 / 3) << "of reflections: a triangle's inverse";
   const HloTaskCost sort = cost_of("ENTRY e { k = u32[1000] parameter(0)\n v = f32[1000] parameter(1)\n ROOT r = (u32[1000], f32[1000], u8[9]) custom-call(k, v), custom_call_target=\"__cub$DeviceRadixSort\" }");
   EXPECT_EQ(sort.bytes, 4 * 2 * 8000) << "four passes read and write keys and values";
   EXPECT_EQ(cost_of("ENTRY e { a = f32[64,1024] parameter(0)\n ROOT r = f32[64,1024] sort(a), dimensions={1} }").vector, 64 * 1024 * 10) << "each row by itself";

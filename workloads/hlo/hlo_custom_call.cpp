@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,20 @@ namespace {
 constexpr std::array<std::string_view, 15> free_targets{
     "AllocateBuffer", "AsyncCollectiveStart", "AsyncCollectiveDone", "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
     "annotate_device_placement", "X64Combine", "X64SplitHigh", "X64SplitLow", "PrepareAsyncCallStart", "PrepareAsyncCallDone"};
+
+/// Kernels of Pallas on GPUs, and of Triton in JAX: none of them states a cost.
+bool is_gpu_kernel(std::string_view target) { return target == "__gpu$xla.gpu.triton" || target.starts_with("triton_kernel_call") || target.starts_with("mosaic_gpu"); }
+
+/// The number behind the last `word` of a configuration, quotes, colons and equal signs in between; nullopt: none there.
+std::optional<std::int64_t> told_number(std::string_view config, std::string_view word) {
+  const std::size_t at = config.rfind(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = config.substr(at + word.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of("\\\" :="), rest.size()));
+  std::int64_t number = 0;
+  const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  return status == std::errc{} ? std::optional{number} : std::nullopt;
+}
 
 /// 2 to 5, or a word with CAUSAL, behind `mask_type =` or `"mask_type":` in a backend_config, which is no JSON where MLIR prints it.
 bool says_causal(std::string_view config) {
@@ -54,17 +70,17 @@ struct AttentionShapes {
 };
 
 /// Of the first three floating-point operands of one rank, 3 or more: queries, keys and values. `heads_first`: [.., heads, sequence, dim], else
-/// [.., sequence, heads, dim].
-std::optional<AttentionShapes> attention_shapes(const std::vector<const HloShape*>& floats, bool heads_first) {
+/// [.., sequence, heads, dim]. `one_head`: of keys and values, which have no dimension for it.
+std::optional<AttentionShapes> attention_shapes(const std::vector<const HloShape*>& floats, bool heads_first, bool one_head = false) {
   std::vector<const HloShape*> operands;
   for (const HloShape* const shape : floats)
-    if (shape->rank() >= 3 && (operands.empty() || shape->rank() == operands.front()->rank())) operands.push_back(shape);
-  if (operands.size() < 3 || operands.front()->rank() > 5) return std::nullopt;
+    if (shape->rank() >= 3 && (operands.empty() || shape->rank() + (one_head ? 1 : 0) == operands.front()->rank())) operands.push_back(shape);
+  if (operands.size() < 3 || operands.front()->rank() > 6) return std::nullopt;
   const HloShape &q = *operands[0], &k = *operands[1], &v = *operands[2];
-  const std::size_t rank = q.rank(), sequence = heads_first ? rank - 2 : rank - 3, head = heads_first ? rank - 3 : rank - 2;
-  AttentionShapes shapes{1, q.dims[head], q.dims[sequence], k.dims[sequence], k.dims[rank - 1], v.dims[rank - 1]};
+  const std::size_t rank = q.rank(), sequence = heads_first ? rank - 2 : rank - 3, head = heads_first ? rank - 3 : rank - 2, of_keys = k.rank() - (rank - sequence);
+  AttentionShapes shapes{1, q.dims[head], q.dims[sequence], k.dims[of_keys], k.dims.back(), v.dims.back()};
   for (std::size_t d = 0; d + 3 < rank; ++d) shapes.batch = saturating_product({shapes.batch, q.dims[d]});
-  if (q.dims[rank - 1] != shapes.key_dim || v.dims[sequence] != shapes.keys) return std::nullopt;
+  if (q.dims[rank - 1] != shapes.key_dim || v.dims[of_keys] != shapes.keys) return std::nullopt;
   return shapes;
 }
 
@@ -142,23 +158,113 @@ Counted library_product(const OneCall& call) {
   return made;
 }
 
+/// What splash attention leaves out, as a share of all pairs of queries and keys: with its grid, [heads, blocks of queries, blocks of keys] of its first integer operands, it
+/// skips blocks for all queries (of dkv: for all keys). An operand of positions, [queries, lanes] (of dkv [sublanes, queries]), comes last where it computes the mask, by
+/// which no query sees what is behind it.
+struct SplashMask {
+  double share = 1;
+  bool is_computed = false;
+};
+SplashMask splash_mask(const OneCall& call, const AttentionShapes& of) {
+  SplashMask mask;
+  const bool by_keys = call.says("dkv");
+  const std::int64_t kept = by_keys ? of.queries : of.keys;
+  const auto block = told_number(call.instruction.attributes->frontend_attributes, by_keys ? "block_q_dkv" : call.says("_dq") ? "block_kv_dq" : "block_kv\\\"");
+  const HloShape* const grid = operand_of(call.computation, call.instruction, 0);
+  if (block && *block > 0 && kept > 0 && grid != nullptr && grid->is_array() && is_integer(grid->type) && grid->rank() == 3)
+    mask.share = std::min(1.0, static_cast<double>(grid->dims[by_keys ? 1 : 2]) * static_cast<double>(*block) / static_cast<double>(kept));
+  const HloShape* const last = operand_of(call.computation, call.instruction, call.instruction.operands.size() - 1);
+  mask.is_computed = last != nullptr && last->is_array() && last->type == HloType::s32 && last->rank() == 2 && last->dims[by_keys ? 1 : 0] == of.queries;
+  return mask;
+}
+
+/// Queries times keys that a window leaves: each query sees as many keys; nullopt: no window.
+std::optional<std::int64_t> window_of(std::string_view config) {
+  for (const std::string_view word : {"sliding_window_length", "window_size_left"})
+    if (const auto window = told_number(config, word); window && *window > 0) return window;
+  return std::nullopt;
+}
+
 Counted attention(const OneCall& call) {
   const bool of_te = call.target == "te_fused_attn_forward_ffi" || call.target == "te_fused_attn_backward_ffi", of_cudnn = call.target.starts_with("__cudnn$fmha");
-  const bool on_tpu = call.is_kernel() && (call.says("splash_mha") || call.says("flash_"));
-  if (!of_te && !of_cudnn && !on_tpu) return std::nullopt;
+  const bool is_splash = call.is_kernel() && (call.says("splash_mha") || call.says("splash_mqa")), on_tpu = is_splash || (call.is_kernel() && call.says("flash_"));
+  const bool of_triton = is_gpu_kernel(call.target) && (call.says("mha_forward") || call.says("mha_backward"));
+  if (!of_te && !of_cudnn && !on_tpu && !of_triton) return std::nullopt;
+  const std::string_view config = call.instruction.attributes->backend_config;
   const std::vector<std::int64_t>& batch = call.instruction.attributes->lhs_batch;
-  const auto shapes = attention_shapes(call.floats, on_tpu || (of_cudnn && batch.size() == 2 && batch[1] == 1));
+  const auto shapes = attention_shapes(call.floats, on_tpu || (of_cudnn && batch.size() == 2 && batch[1] == 1), is_splash && call.says("splash_mqa"));
   if (!shapes) return std::nullopt;
   const std::int64_t d = shapes->key_dim, e = shapes->value_dim;
-  const bool backward = call.target.find("ackward") != std::string_view::npos || (on_tpu && call.says("bwd"));
+  const bool backward = call.target.find("ackward") != std::string_view::npos || (on_tpu && call.says("bwd")) || (of_triton && call.says("mha_backward"));
   std::int64_t dims = backward ? 3 * d + 2 * e : d + e;
-  if (on_tpu && call.says("dkv")) dims = 2 * d + 2 * e;
+  // Fused, dkv also makes the gradient of the queries: three arrays in its own memory, then three results.
+  if (on_tpu && call.says("dkv")) dims = call.instruction.shape->elements.size() >= 6 ? 3 * d + 2 * e : 2 * d + 2 * e;
   if (on_tpu && call.says("_dq")) dims = 2 * d + e;
   const std::int64_t flops = saturating_product({2, shapes->batch, shapes->heads, shapes->queries, shapes->keys, dims});
-  const bool is_causal = says_causal(call.instruction.attributes->backend_config);
-  if (on_tpu && !is_causal) return counted(call, flops, HloEvidence::estimated, "by its shapes: a mask was not counted");
-  HloCustomCall made = counted(call, is_causal ? flops / 2 : flops, HloEvidence::estimated, "by its shapes");
+  if (is_splash) {
+    const auto [share, is_computed] = splash_mask(call, *shapes);
+    return counted(call, static_cast<std::int64_t>(static_cast<double>(flops) * std::min(share, is_computed ? 0.5 : 1.0)), HloEvidence::estimated,
+                   is_computed ? "by its shapes: its mask, which it computes, is taken as causal" : share < 1 ? "by its shapes and blocks" : "by its shapes: a mask was not counted");
+  }
+  if (on_tpu || of_triton) return counted(call, flops, HloEvidence::estimated, "by its shapes: a mask was not counted");
+  double seen = says_causal(config) ? 0.5 : 1;
+  if (const auto window = window_of(config); window && shapes->keys > 0) seen = std::min(seen, static_cast<double>(*window) / static_cast<double>(shapes->keys));
+  HloCustomCall made = counted(call, static_cast<std::int64_t>(static_cast<double>(flops) * seen), HloEvidence::estimated, "by its shapes");
   if (of_cudnn) made.bytes = bytes_of_library(call);
+  return made;
+}
+
+/// Attention to keys and values in pages, by JAX's kernels: as if every page in the tables were full.
+///   paged_attention          queries [sequences, heads, .., dim], keys and values [heads, pages, tokens, dim] each, a page for each place of an s32[sequences * places]
+///   ragged_paged_attention   queries [tokens, heads, dim], both in [pages, tokens, 2 * heads, dim], tables s32[sequences, places]; every query sees a whole sequence
+Counted paged_attention(const OneCall& call) {
+  if (!call.is_kernel() || !call.says("paged_attention")) return std::nullopt;
+  const bool is_ragged = call.says("ragged_paged_attention");
+  std::vector<const HloShape*> arrays;
+  for (const HloShape* const shape : call.floats)
+    if (shape->rank() >= 3) arrays.push_back(shape);
+  if (arrays.size() < (is_ragged ? 2U : 3U) || arrays[1]->rank() != 4) return std::nullopt;
+  const HloShape &queries = *arrays[0], &pages = *arrays[1];
+  std::int64_t sequences = is_ragged ? 0 : queries.dims.front(), places = 0;
+  for (std::size_t i = 0; i < call.instruction.operands.size(); ++i) {
+    const HloShape* const table = operand_of(call.computation, call.instruction, i);
+    if (table == nullptr || !table->is_array() || table->type != HloType::s32 || table->rank() != (is_ragged ? 2U : 1U) || elements_of(*table) <= places) continue;
+    places = elements_of(*table);
+    if (is_ragged) sequences = table->dims.front();
+  }
+  if (places == 0 || sequences == 0) return std::nullopt;
+  const std::int64_t tokens = pages.dims[is_ragged ? 1 : 2], keys_of_one = saturating_product({places / sequences, tokens}), dim = pages.dims.back();
+  const std::int64_t read = saturating_product({std::min(places, pages.dims[is_ragged ? 0 : 1]), elements_of(pages) / std::max<std::int64_t>(1, pages.dims[is_ragged ? 0 : 1])});
+  HloCustomCall made = counted(call, saturating_product({4, elements_of(queries) / std::max<std::int64_t>(1, dim), keys_of_one, dim}), HloEvidence::estimated, "by its shapes: all pages are taken as full");
+  made.rate = product_rate_of(pages.type, pages.type);
+  made.bytes = Bytes{saturating_product({(is_ragged ? 1 : 2) * read, bits_of(pages.type)}) / 8};
+  made.bytes = saturated_sum(*made.bytes, saturated_sum(device_bytes_in(queries, HloMemory::hbm), device_bytes_in(*call.instruction.shape, HloMemory::hbm)));
+  return made;
+}
+
+/// Of TransformerEngine: a product of the operands 0 and 2, each followed by its scales, whose contracted extent follows from all three sizes, k^2 = mk kn / mn; norms,
+/// activations, softmax and quantisation, an operation for each element.
+Counted transformer_engine(const OneCall& call) {
+  if (!call.target.starts_with("te_")) return std::nullopt;
+  const HloShape *first = operand_of(call.computation, call.instruction, 0), *second = operand_of(call.computation, call.instruction, 2);
+  if (first == nullptr || !first->is_array()) return std::nullopt;
+  const auto says = [&](std::string_view word) { return call.target.find(word) != std::string_view::npos; };
+  if (call.target.starts_with("te_gemm")) {
+    const HloShape& result = result_of(call.instruction);
+    const double out = result.is_array() ? static_cast<double>(elements_of(result)) : 0;
+    if (second == nullptr || !second->is_array() || !is_float(second->type) || !(out > 0)) return std::nullopt;
+    const double k = std::round(std::sqrt(static_cast<double>(elements_of(*first)) * static_cast<double>(elements_of(*second)) / out));
+    HloCustomCall made = counted(call, static_cast<std::int64_t>(std::min(0x1p61, 2 * out * k)), HloEvidence::estimated, "by its shapes");
+    made.rate = product_rate_of(first->type, second->type);
+    if (const std::int64_t contracted = static_cast<std::int64_t>(k); contracted > 0 && elements_of(*first) % contracted == 0 && elements_of(*second) % contracted == 0)
+      made.product = HloProduct{1, elements_of(*first) / contracted, elements_of(*second) / contracted, contracted, made.flops};
+    made.bytes = bytes_of_library(call);
+    return made;
+  }
+  if (!says("norm") && !says("act") && !says("quantize") && !says("softmax") && !says("transpose") && !says("dbias")) return std::nullopt;
+  HloCustomCall made = counted(call, 0, HloEvidence::estimated, "an operation for each element");
+  made.vector = elements_of(*first);
+  made.bytes = bytes_of_library(call);
   return made;
 }
 
@@ -180,7 +286,8 @@ struct Factorisation {
   double (*flops)(double m, double n);
 };
 constexpr double cube(double n) { return n * n * n; }
-constexpr std::array<Factorisation, 16> factorisations{{
+constexpr std::array<Factorisation, 17> factorisations{{
+    {"CompactWyHelper", [](double, double n) { return cube(n) / 3; }},  // the triangle T of reflections I - V T V', by its inverse
     {"InvertDiagBlocks", [](double, double n) { return cube(n) / 3; }},
     {"holesky", [](double, double n) { return cube(n) / 3; }},
     {"potrf", [](double, double n) { return cube(n) / 3; }},
@@ -246,19 +353,39 @@ Counted over_elements(const OneCall& call) {
 
 }  // namespace
 
+std::string custom_call_name(const HloInstruction& call) {
+  const std::string& target = call.attributes->custom_call_target;
+  if (target == "tpu_custom_call") {
+    const std::string kernel = call.name.substr(0, call.name.find('.'));
+    return kernel == "custom-call" ? target : kernel;
+  }
+  if (!is_gpu_kernel(target)) return target;
+  constexpr std::string_view name = "name = \"", call_of_pallas = "/pallas_call";
+  const std::string& config = call.attributes->backend_config;
+  if (const std::size_t at = config.rfind(name); at != std::string::npos)  // behind the code of the kernel
+    if (const std::size_t end = config.find('"', at + name.size()); end != std::string::npos) return config.substr(at + name.size(), end - at - name.size());
+  // The function around it: jit(f)/scale/pallas_call.
+  const std::string_view path = call.op_name;
+  if (!path.ends_with(call_of_pallas)) return target;
+  const std::string_view around = path.substr(0, path.size() - call_of_pallas.size()), last = around.substr(around.rfind('/') + 1);
+  return last.empty() || last.find('(') != std::string_view::npos || last == "shard_map" ? target : std::string{last};
+}
+
 HloCustomCall custom_call_of(const HloComputation& computation, const HloInstruction& instruction, const HloCustomCallCosts& given) {
   using Kind = HloCustomCall::Kind;
   const std::string_view target = instruction.attributes->custom_call_target;
   const OneCall call{computation, instruction, target, float_operands(computation, instruction)};
-  if (const auto found = given.find(instruction.attributes->custom_call_target); found != given.end()) {
-    HloCustomCall made = counted(call, found->second.flops, HloEvidence::known, "given");
-    made.bytes = found->second.bytes;
-    return made;
-  }
+  if (!given.empty())
+    for (const std::string& name : {custom_call_name(instruction), instruction.attributes->custom_call_target})
+      if (const auto found = given.find(name); found != given.end()) {
+        HloCustomCall made = counted(call, found->second.flops, HloEvidence::known, "given");
+        made.bytes = found->second.bytes;
+        return made;
+      }
   if (std::ranges::find(free_targets, target) != free_targets.end()) return {Kind::free};
   if (target == "MoveToHost") return {Kind::to_host};
   if (target == "MoveToDevice") return {Kind::to_device};
-  for (const auto rule : {&stated, &library_product, &attention, &grouped_product, &factorisation, &triangular_solve, &device_sort, &over_elements})
+  for (const auto rule : {&stated, &library_product, &paged_attention, &attention, &transformer_engine, &grouped_product, &factorisation, &triangular_solve, &device_sort, &over_elements})
     if (Counted made = rule(call)) return *std::move(made);
   HloCustomCall unknown;
   unknown.why = "an unknown custom-call";

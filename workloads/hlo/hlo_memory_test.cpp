@@ -46,6 +46,14 @@ TEST(HloMemoryRules, SortsAndScattersWorkInPlace) {
   EXPECT_EQ(between(add, made + fmt::format(fmt::runtime(scatter), "a")), one);
 }
 
+TEST(HloMemoryRules, AnAsynchronousUpdateIsMadeInPlace) {
+  const auto memory = peak_memory_of(module_of(
+      "HloModule m, is_scheduled=true\nENTRY e {\n x = f32[1,1024] parameter(0)\n i = s32[] constant(0)\n a = f32[4,1024]{1,0:S(5)} custom-call(), custom_call_target=\"AllocateBuffer\"\n"
+      " s = ((f32[4,1024]{1,0:S(5)}, f32[1,1024], s32[], s32[]), f32[4,1024]{1,0:S(5)}, u32[]) dynamic-update-slice-start(a, x, i, i)\n"
+      " d = f32[4,1024]{1,0:S(5)} dynamic-update-slice-done(s)\n ROOT r = f32[1] custom-call(d), custom_call_target=\"end\"\n}\n"));
+  EXPECT_EQ(memory->host, 4 * one);
+}
+
 TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
   const auto overwritten = [](const std::string& body) {
     const HloModule module = module_of("HloModule m\n%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n%f { p = f32[8,128] parameter(0)\n" + body +

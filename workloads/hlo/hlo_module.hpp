@@ -75,7 +75,7 @@ struct HloStatedCost {
 struct HloStrategy {
   std::string name{};           // "UniDirection1DRingStrategy"; "SparseCore"
   int colors = 1;               // the parts
-  std::vector<int> rings{};     // devices in the ring of each phase; not empty
+  std::vector<int> rings{};     // devices in the ring of each phase; empty: not told, through as many dimensions as colours
   friend bool operator==(const HloStrategy&, const HloStrategy&) = default;
 };
 

@@ -254,8 +254,9 @@ Status check_names(const HloModule& module, const HloCountOptions& options) {
     for (const HloInstruction& instruction : computation.instructions) {
       if (instruction.opcode == HloOpcode::while_) loops.push_back(instruction.name);
       if (instruction.opcode == HloOpcode::conditional) conditionals.push_back(instruction.name);
-      if (instruction.opcode == HloOpcode::custom_call && seen.insert(instruction.attributes->custom_call_target).second)
-        targets.push_back(instruction.attributes->custom_call_target);
+      if (instruction.opcode == HloOpcode::custom_call)
+        for (const std::string& name : {instruction.attributes->custom_call_target, custom_call_name(instruction)})
+          if (seen.insert(name).second) targets.push_back(name);
     }
   const auto check = [](const auto& given, const std::vector<std::string>& names, const char* field, const char* what) -> Status {
     for (const auto& [name, value] : given)

@@ -203,6 +203,11 @@ class LiveRanges {
     const std::size_t held = instruction.opcode == HloOpcode::copy ? 1 : 0, begin = first_leaf(shape, held);
     if (count_leaves(shape.elements[held]) == operands.size())
       for (std::size_t n = 0; n < operands.size(); ++n) replace(leaves[begin + n], operands[n]);
+    if (instruction.opcode == HloOpcode::dynamic_update_slice && !operands.empty()) {  // in place, as by the core: what it holds is what it makes
+      const int updated = leaves[first_leaf(shape, 1)];
+      versions_[static_cast<std::size_t>(updated)].previous = operands.front();
+      leaves[begin] = updated;
+    }
     return leaves;
   }
 

@@ -27,10 +27,7 @@ HloTaskCost estimated(double vector, std::string why) {
 }
 /// What an instruction of unknown cost is known by.
 std::string name_of_unknown(const HloInstruction& instruction) {
-  const std::string& target = instruction.attributes->custom_call_target;
-  if (instruction.opcode != HloOpcode::custom_call) return opcode_text(instruction);
-  const std::string kernel = instruction.name.substr(0, instruction.name.find('.'));
-  return target == "tpu_custom_call" && kernel != "custom-call" ? kernel : target;
+  return instruction.opcode == HloOpcode::custom_call ? custom_call_name(instruction) : opcode_text(instruction);
 }
 
 HloTaskCost unknown(const HloInstruction& instruction, std::string why) {

@@ -95,3 +95,14 @@ def layers_only(mesh, tokens=16384, features=4096, wide=14336, layers=4):
     gradient = jax.grad(lambda x, w1, w2: forward(x, w1, w2).astype(jnp.float32).sum(), (1, 2))
     return jax.jit(gradient), (argument(mesh, (tokens, features), "fsdp"), argument(mesh, (layers, features, wide), None, "fsdp", "tp"),
                                argument(mesh, (layers, wide, features), None, "tp", "fsdp"))
+
+
+def offloaded_layers(mesh, tokens=8192, features=1024, wide=4096, layers=4):
+    """The gradients of MLP layers in a scan, of which one product is saved in the host's memory and another one on the device."""
+    policy = jax.checkpoint_policies.save_and_offload_only_these_names(names_which_can_be_saved=["out"], names_which_can_be_offloaded=["wide"],
+                                                                       offload_src="device", offload_dst="pinned_host")
+    def layer(x, w):
+        return x + checkpoint_name(jax.nn.gelu(checkpoint_name(x @ w[0], "wide")) @ w[1], "out"), None
+    loss = lambda w, x: jnp.mean(lax.scan(jax.checkpoint(layer, policy=policy), x, w)[0].astype(jnp.float32) ** 2)
+    return jax.jit(jax.grad(loss)), ((argument(mesh, (layers, features, wide), None, "fsdp"), argument(mesh, (layers, wide, features), None, "fsdp")),
+                                     argument(mesh, (tokens, features), "fsdp"))

@@ -1,4 +1,4 @@
-"""Pallas kernels of TPUs among XLA's own operations: a product of our own, with and without its cost, and JAX's flash attention."""
+"""Pallas kernels among XLA's own operations: a product of our own, with and without its cost, and JAX's flash, splash and paged attention on TPUs and its attention by Triton."""
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -46,4 +46,36 @@ def flash(mesh, batch=4, heads=8, length=4096, head=128, backward=True):
     arguments = [argument(mesh, (batch, heads * mesh.size, length, head), None, "x") for _ in range(3)]
     if not backward:
         return jax.jit(mapped), arguments
+    return jax.jit(jax.grad(lambda *qkv: jnp.sum(mapped(*qkv).astype(jnp.float32)), (0, 1, 2))), arguments
+
+
+def splash(mesh, sequences=2, heads=8, length=4096, head=128, window=None, backward=True):
+    """JAX's splash attention, causal or with a window of keys; sequences: of a device."""
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel, splash_attention_mask
+    mask = splash_attention_mask.LocalMask((length, length), (window, 0), 0) if window else splash_attention_mask.CausalMask((length, length))
+    kernel = splash_attention_kernel.make_splash_mha(splash_attention_mask.MultiHeadMask([mask] * heads), head_shards=1, q_seq_shards=1)
+    mapped = jax.shard_map(lambda q, k, v: jax.vmap(kernel)(q, k, v), mesh=mesh, in_specs=(P("x"),) * 3, out_specs=P("x"), check_vma=False)
+    arguments = [argument(mesh, (mesh.size * sequences, heads, length, head), "x") for _ in range(3)]
+    if not backward:
+        return jax.jit(mapped), arguments
+    return jax.jit(jax.grad(lambda *qkv: jnp.sum(mapped(*qkv).astype(jnp.float32)), (0, 1, 2))), arguments
+
+
+def paged(mesh, sequences=32, heads=16, groups=4, head=128, pages=1024, tokens=32, places=64):
+    """A token of each sequence sees keys and values in pages; heads, groups: of a device."""
+    from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+    def body(q, k, v, lengths, table):
+        return paged_attention(q, k, v, lengths, table, pages_per_compute_block=8)
+    mapped = jax.shard_map(body, mesh=mesh, in_specs=(P(None, "x"), P("x"), P("x"), P(), P()), out_specs=P(None, "x"), check_vma=False)
+    held = argument(mesh, (groups * mesh.size, pages, tokens, head), "x")
+    return jax.jit(mapped), (argument(mesh, (sequences, heads * mesh.size, head), None, "x"), held, held, argument(mesh, (sequences,), dtype=jnp.int32),
+                             argument(mesh, (sequences, places), dtype=jnp.int32))
+
+
+def triton(mesh, sequences=2, length=2048, heads=8, head=64):
+    """JAX's attention on GPUs by Triton, forward and backward; sequences: of a device."""
+    from jax.experimental.pallas.ops.gpu import attention
+    blocks = attention.BlockSizes(block_q=64, block_k=64, block_q_dkv=32, block_kv_dkv=32, block_q_dq=32, block_kv_dq=32)
+    mapped = jax.shard_map(lambda q, k, v: attention.mha(q, k, v, segment_ids=None, causal=True, block_sizes=blocks), mesh=mesh, in_specs=(P("x"),) * 3, out_specs=P("x"), check_vma=False)
+    arguments = [argument(mesh, (sequences * mesh.size, length, heads, head), "x") for _ in range(3)]
     return jax.jit(jax.grad(lambda *qkv: jnp.sum(mapped(*qkv).astype(jnp.float32)), (0, 1, 2))), arguments
