@@ -118,25 +118,36 @@ double memory_bytes(const Matmul& matmul, DType operands, DType out, InHbm in_hb
 
 namespace {
 
-Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType operands, DType out) {
-  const MatmulExtents e = extents_of(matmul);
-  const Chip& chip = machine.chip;
-  const Flops flops{2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
+/// Of `batch` products that move `bytes` together.
+Seconds product_time(const Chip& chip, const MatmulExtents& e, double batch, FlopsPerSecond peak, double bytes) {
+  const Flops flops{batch * 2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
                     static_cast<double>(padded(e.k, chip.matmul_tile_k))};
-  const double efficiency = matmul_efficiency_of(chip, e.m, e.n, e.k);
-  const FlopsPerSecond peak = peak_of(machine, operands, matmul.float32_passes);
+  const auto rows = static_cast<std::int64_t>(std::min(0x1p62, std::max(1.0, batch) * static_cast<double>(e.m)));
+  const double efficiency = matmul_efficiency_of(chip, rows, e.n, e.k);
   if (chip.matmul_surface.empty()) return flops / (efficiency * peak);
   Seconds roof = flops / peak;
   const MatmulSurface& surface = chip.matmul_surface;
-  if (surface.wave_share > 0)
-    roof = std::exp(surface.wave_share * wave_loss(surface.block_m, surface.block_n, chip.matmul_units, e.m, e.n)) * roof;
-  return (1 / efficiency) * std::max(roof, Seconds{memory_bytes(matmul, operands, out) / chip.hbm_bandwidth.count()});
+  if (surface.wave_share > 0) roof = std::exp(surface.wave_share * wave_loss(surface.block_m, surface.block_n, chip.matmul_units, rows, e.n)) * roof;
+  return (1 / efficiency) * std::max(roof, Seconds{bytes / chip.hbm_bandwidth.count()});
+}
+
+Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType operands, DType out) {
+  return product_time(machine.chip, extents_of(matmul), 1, peak_of(machine, operands, matmul.float32_passes), memory_bytes(matmul, operands, out));
 }
 
 }  // namespace
 
 Seconds memory_time(const Machine& machine, const Matmul& matmul, DType operands) {
   return Seconds{memory_bytes(matmul, operands, product_result(operands)) / machine.chip.hbm_bandwidth.count()};
+}
+
+Seconds arithmetic_time(const Machine& machine, const OpaqueCost& cost, double bytes) {
+  const Seconds vector = cost.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
+  if (!(cost.matrix > Flops{})) return vector;
+  const FlopsPerSecond peak = peak_of(machine, cost.dtype, cost.float32_passes);
+  if (!cost.product) return std::max(vector, cost.matrix / (machine.chip.matmul_efficiency * peak));
+  const double each = 2.0 * static_cast<double>(cost.product->m) * static_cast<double>(cost.product->n) * static_cast<double>(cost.product->k);
+  return std::max(vector, product_time(machine.chip, *cost.product, cost.matrix.count() / each, peak, bytes));
 }
 
 Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType operands) { return arithmetic_time(machine, matmul, operands, product_result(operands)); }
@@ -196,14 +207,15 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     const double most = machine.chip.hbm_bandwidth.count() * (*cost.time - cost.launch - cost.rest).count();
     return {*cost.time, cost.launch, cost.rest, bytes > most * (1 + 1e-9) ? most : bytes};  // of its own bytes none is cut by rounding
   }
+  if (is_opaque) return overlapped(software_launch_of_local(machine, task), arithmetic_time(machine, local.opaque, bytes), bytes, machine.chip);
   const LocalFlops flops = flops_of(local);
   const auto dtype_of = [&](const Region& region) { return program.buffers[region.buffer.index()].dtype; };
-  const DType dtype = is_opaque ? local.opaque.dtype : dtype_of(local.reads.empty() ? local.writes.front() : local.reads.front());
   Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
   if (flops.matrix > Flops{}) {
     const bool attends = local.kind == LocalKind::attention || local.kind == LocalKind::attention_grad;
     const double efficiency = machine.chip.matmul_efficiency * (attends ? machine.chip.attention_efficiency : 1);
-    arithmetic = std::max(arithmetic, flops.matrix / (efficiency * peak_of(machine, dtype, local.opaque.float32_passes)));
+    const DType dtype = dtype_of(local.reads.empty() ? local.writes.front() : local.reads.front());
+    arithmetic = std::max(arithmetic, flops.matrix / (efficiency * peak_of(machine, dtype)));
   }
   if (local.kind == LocalKind::stack) arithmetic = std::max(arithmetic, bytes_of(program, local.writes.front()) / machine.chip.stack_bandwidth);
   arithmetic = std::max(arithmetic, static_cast<double>(pivots_of(local)) * machine.chip.pivot_latency);

@@ -164,6 +164,9 @@ double matmul_efficiency_of(const Chip& chip, std::int64_t m, std::int64_t n, st
 /// What the arithmetic of a product takes: c = padded flops / (peak * efficiency(m, n, k)). With a surface max(c * waves, h) / efficiency instead
 /// (matmul_efficiency.hpp), c at the peak: never less than h = memory_time().
 Seconds arithmetic_time(const Machine& machine, const Matmul& matmul, DType operands);
+/// The same of opaque work, the vector unit beside it; h = bytes / bandwidth. A batch of products has the efficiency of one with all their rows; each is padded by itself.
+/// Matrix flops without extents: flops / (peak * chip.matmul_efficiency).
+Seconds arithmetic_time(const Machine& machine, const OpaqueCost& cost, double bytes);
 /// h, of a result in product_result(operands): left + right + out (+ out if accumulate) over the bandwidth of the memory.
 Seconds memory_time(const Machine& machine, const Matmul& matmul, DType operands);
 
@@ -186,7 +189,8 @@ WorkTime matmul_work(const Machine& machine, const Matmul& matmul, DType operand
 /// The same in the dtypes of the product's matrices, where those in buffers that are `on_chip` do not count in h.
 WorkTime matmul_work(const Machine& machine, const Program& program, const Matmul& matmul);
 
-/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency; of stack at least bytes written / stack_bandwidth, of getrf-panel and solve at least pivots * pivot_latency. The bytes of a region count ceil(r/lanes)*lanes/r
+/// The same with c = max(vector flops / vector_peak, matrix flops / (peak * matmul_efficiency)), of attention times attention_efficiency, of opaque work
+/// arithmetic_time(); of stack at least bytes written / stack_bandwidth, of getrf-panel and solve at least pivots * pivot_latency. The bytes of a region count ceil(r/lanes)*lanes/r
 /// times, r = elements contiguous in its buffer's last dimension. alias, join and add-in-switch: zero. opaque: what it states (OpaqueCost). launch: software.launch[kind of its
 /// Collective], in_switch_launch if a switch works on it, and, out of place, the own block over own_block_bandwidth. Lowered tasks do not pay
 /// launch[local].

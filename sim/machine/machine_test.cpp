@@ -202,6 +202,21 @@ TEST_F(LocalCosts, AnOpaqueOperationCostsWhatItStates) {
   EXPECT_DOUBLE_EQ(time(Local{LocalKind::opaque, {}, {}}), 1e-6) << "without operands, too";
 }
 
+TEST_F(LocalCosts, AnOpaqueProductIsAsFastAsAProductOfItsExtents) {
+  machine.chip.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{1e9};
+  set_matmul_points(machine.chip, {{64, 64, 64, 0.25}, {512, 64, 64, 0.5}});
+  machine.chip.matmul_tile_m = machine.chip.matmul_tile_n = machine.chip.matmul_tile_k = 32;
+  OpaqueCost cost;
+  cost.matrix = Flops{2.0 * 64 * 64 * 64};
+  EXPECT_DOUBLE_EQ(arithmetic_time(machine, cost, 0).count(), cost.matrix.count() / (0.5 * 1e9)) << "extents that are not known: the best efficiency";
+  cost.product = {64, 64, 64};
+  EXPECT_DOUBLE_EQ(arithmetic_time(machine, cost, 0).count(), cost.matrix.count() / (0.25 * 1e9));
+  cost.matrix = 8 * cost.matrix;
+  EXPECT_DOUBLE_EQ(arithmetic_time(machine, cost, 0).count(), cost.matrix.count() / (0.5 * 1e9)) << "a batch of 8 has the efficiency of their 512 rows";
+  cost.matrix = Flops{2.0 * 64 * 64 * 40}, cost.product = {64, 64, 40};
+  EXPECT_GT(arithmetic_time(machine, cost, 0).count(), 1.59 * cost.matrix.count() / (0.25 * 1e9)) << "40 is padded to 64";
+}
+
 TEST_F(LocalCosts, ABufferWithoutDimensionsIsOneElement) {
   program.buffers.push_back({"one", {}, DType::f32, Role::scratch, {}, {}});
   const Region one{BufferId{3}, {}};

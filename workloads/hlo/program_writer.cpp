@@ -475,10 +475,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     for (std::size_t r = 0; r < reads.size(); ++r) local.reads.push_back(region_of(reads[r], lengths[r]));
     for (const HloLeaf& leaf : value)
       if (leaf.buffer) local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
-    local.opaque.matrix = Flops{cost.matrix};
-    local.opaque.vector = Flops{cost.vector};
-    if (cost.matrix > 0) local.opaque.dtype = cost.rate.operands, local.opaque.float32_passes = cost.rate.float32_passes;
-    local.opaque.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
+    local.opaque = opaque_cost_of(cost);
     if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
       local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
     op = std::move(local);

@@ -57,14 +57,18 @@ double ragged_flops(const HloInstruction& dot, const HloShape& left) {
 
 }  // namespace
 
+OpaqueCost opaque_cost_of(const HloTaskCost& cost) {
+  OpaqueCost made{Flops{cost.matrix}, Flops{cost.vector}};
+  made.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
+  if (!(cost.matrix > 0)) return made;
+  made.dtype = cost.rate.operands, made.float32_passes = cost.rate.float32_passes;
+  if (cost.product && cost.product->m > 0 && cost.product->n > 0 && cost.product->k > 0) made.product = {cost.product->m, cost.product->n, cost.product->k};
+  return made;
+}
+
 Seconds time_of(const HloTaskCost& cost, const Machine& machine) {
   const Chip& chip = machine.chip;
-  Seconds arithmetic;
-  if (cost.vector > 0) arithmetic = Flops{cost.vector} / chip.vector_peak;
-  if (cost.matrix > 0) {
-    const double efficiency = cost.product ? matmul_efficiency_of(chip, cost.product->m, cost.product->n, cost.product->k) : chip.matmul_efficiency;
-    arithmetic = std::max(arithmetic, Flops{cost.matrix} / (efficiency * peak_of(machine, cost.rate.operands, cost.rate.float32_passes)));
-  }
+  const Seconds arithmetic = arithmetic_time(machine, opaque_cost_of(cost), cost.bytes);
   const Seconds memory{is_unlimited(chip.hbm_bandwidth) || cost.bytes == 0 ? 0 : cost.bytes / chip.hbm_bandwidth.count()};
   const Seconds least = std::min(arithmetic, memory);
   return std::max(arithmetic, memory) + (least > Seconds{} ? (1 - chip.overlap_hbm) * least : Seconds{});

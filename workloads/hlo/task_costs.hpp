@@ -29,6 +29,9 @@ struct HloTaskCost {
   std::string unknown{};                // what is unknown: a target, of kernels of one target the name without a number, or an opcode
 };
 
+/// As a schedule has it.
+OpaqueCost opaque_cost_of(const HloTaskCost& cost);
+
 /// On a machine, of one execution: the matrix unit and the vector unit work side by side, over the machine's memory.
 Seconds time_of(const HloTaskCost& cost, const Machine& machine);
 
