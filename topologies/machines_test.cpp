@@ -54,16 +54,16 @@ TEST(FindMachine, TellsWhereAFileIsWrong) {
 // ---- The shipped machines -------------------------------------------------------------------------------------------------------------
 
 // Per chip, as the data sheets have it: bf16 FLOP/s, HBM bytes, HBM B/s; and per link and direction, B/s. The TPUs of tpu_specs_scaling_book.csv,
-// the others of their vendors' pages; NVLink (y) as NCCL has it.
+// the others of their vendors' pages; NVLink (y) as NCCL has it. HBM of TPUs from v4 on: what libtpu has there.
 struct Specification {
   const char* name;
   int devices;
   double flops, hbm, hbm_bandwidth, link_x, link_y;
 };
 const Specification specifications[] = {
-    {"tpu_v3", 2, 140e12, 32e9, 900e9, 100e9, 100e9},        {"tpu_v4", 1, 275e12, 32e9, 1.2e12, 45e9, 45e9},
-    {"tpu_v5p", 1, 459e12, 96e9, 2.8e12, 90e9, 90e9},        {"tpu_v5e", 1, 197e12, 16e9, 810e9, 45e9, 45e9},
-    {"tpu_v6e", 1, 920e12, 32e9, 1.6e12, 90e9, 90e9},        {"tpu7x", 2, 2307e12, 192 * 0x1p30, 7.38e12, 100e9, 100e9},
+    {"tpu_v3", 2, 140e12, 32e9, 900e9, 100e9, 100e9},        {"tpu_v4", 1, 275e12, 30.75 * 0x1p30, 1.2e12, 45e9, 45e9},
+    {"tpu_v5p", 1, 459e12, 102.8e9, 2.8e12, 90e9, 90e9},        {"tpu_v5e", 1, 197e12, 15.75 * 0x1p30, 810e9, 45e9, 45e9},
+    {"tpu_v6e", 1, 920e12, 31.25 * 0x1p30, 1.6e12, 90e9, 90e9},        {"tpu7x", 2, 2307e12, 189.5 * 0x1p30, 7.38e12, 100e9, 100e9},
     {"dgx_a100", 1, 312e12, 80e9, 2.039e12, 25e9, 240e9},    {"dgx_h100", 1, 989.4e12, 80e9, 3.35e12, 50e9, 370.8e9},
     {"dgx_h200", 1, 989.4e12, 141e9, 4.8e12, 50e9, 370.8e9}, {"dgx_b200", 1, 2.25e15, 180e9, 8e12, 50e9, 721.8e9},
     {"gb200_nvl72", 1, 2.5e15, 186e9, 8e12, 50e9, 721.8e9},

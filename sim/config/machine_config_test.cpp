@@ -136,7 +136,7 @@ TEST(MachineConfig, TpuV4IsTheMachineOfItsSources) {
   EXPECT_EQ(v4.chip.peak[static_cast<std::size_t>(DType::f32)], FlopsPerSecond{}) << "derived";
   EXPECT_EQ(v4.chip.float32_passes, 1);
   EXPECT_EQ(v4.chip.vector_peak, FlopsPerSecond{2 * 128 * 16 * 1.05e9});
-  EXPECT_EQ(v4.chip.hbm, Bytes{32'000'000'000});
+  EXPECT_EQ(v4.chip.hbm, Bytes{33'017'561'088});
   EXPECT_EQ(v4.chip.hbm_bandwidth, BytesPerSecond{1.2e12});
   EXPECT_EQ(v4.chip.matmul_tile_m * v4.chip.matmul_tile_n * v4.chip.matmul_tile_k, 128 * 128 * 128);
   EXPECT_EQ(std::pair(v4.chip.layout_sublanes, v4.chip.layout_lanes), std::pair(8, 128));
@@ -229,9 +229,9 @@ TEST(MachineConfig, AllProblemsOfAFileAreTold) {
   const auto machine = read_machine(text, "v4");
   ASSERT_FALSE(machine);
   EXPECT_EQ(to_text(machine.error()), R"(v4:9:21: chip.peak[bf16]: a rate of work must not be negative, got "-1 TFLOP/s"
-v4:45:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
-v4:61:27: software.core_share has an empty source
-v4:66:3: the largest slice 16x16x18 is not made of cubes of 4)");
+v4:49:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
+v4:65:27: software.core_share has an empty source
+v4:70:3: the largest slice 16x16x18 is not made of cubes of 4)");
 }
 
 TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {

@@ -282,12 +282,12 @@ TEST(BadCommand, AScheduleOfAnotherSizeIsNamedWithBoth) {
 
 TEST(BadCommand, RunsBeyondTheClockAreErrors) {
   const std::string slow =
-      "run --machine ideal --slice 16 --set link.bandwidth=1MB/s --collective all-gather --axis row --algorithm ring-one-way --bytes ";
+      "run --machine ideal --slice 16 --set link.bandwidth=10MB/s --collective all-gather --axis row --algorithm ring-one-way --bytes ";
   for (const std::string engine : {" --engine analytic", " --engine simgrid"}) {
-    EXPECT_EQ(podsim(slow + "500GB" + engine).status, exit_done);
-    EXPECT_EQ(podsim(slow + "700GB" + engine).err, "podsim: error: the run takes more than 106 days, which is as far as the clock goes\n");
+    EXPECT_EQ(podsim(slow + "5TB" + engine).status, exit_done);
+    EXPECT_EQ(podsim(slow + "7TB" + engine).err, "podsim: error: the run takes more than 106 days, which is as far as the clock goes\n");
     EXPECT_EQ(
-        podsim(slow + "3TB" + engine).err,
+        podsim(slow + "30TB" + engine).err,
         "podsim: error: task 2 \"all-gather +0\" on device 0 (row=0) takes 3000000 s; expected less than 2000000 s, as the clock goes to 106 days\n");
   }
 }

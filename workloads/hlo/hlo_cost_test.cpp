@@ -72,6 +72,19 @@ TEST(HloCost, KernelsCostWhatTheirAuthorStates) {
   EXPECT_EQ(sends.evidence, HloEvidence::unknown) << "what it sends is not simulated";
 }
 
+/// What is padded is the contraction as a whole, of all taps: the gradient of a kernel has few batches, and a window as large as the image.
+TEST(HloCost, ConvolutionsFillTheMatrixUnitWithAllTheirTaps) {
+  const std::string x = "ENTRY e { x = bf16[16,64,64,128] parameter(0)\n ";
+  const HloTaskCost gradient = cost_of(x + "y = bf16[16,64,64,128] parameter(1)\n ROOT r = bf16[3,3,128,128] convolution(x, y), window={size=64x64 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf }");
+  EXPECT_EQ(gradient.matrix, 2.0 * 190 * 190 * 16 * 128 * 128) << "of 64 taps at 3 places 190 are in the image";
+  EXPECT_EQ(gradient.product, (HloProduct{1, 3 * 3 * 128, 128, 64178, 2LL * 190 * 190 * 16 * 128 * 128})) << "190 x 190 / 9 taps of 16 batches";
+  const HloTaskCost forward = cost_of(x + "w = bf16[3,3,128,256] parameter(1)\n ROOT r = bf16[16,62,62,256] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f }");
+  EXPECT_EQ(forward.product, (HloProduct{1, 16 * 62 * 62, 256, 9 * 128, 2LL * 16 * 62 * 62 * 256 * 9 * 128}));
+  const HloTaskCost grouped = cost_of(x + "w = bf16[3,3,1,128] parameter(1)\n ROOT r = bf16[16,62,62,128] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=128 }");
+  EXPECT_EQ(grouped.matrix, 2.0 * 16 * 62 * 62 * 128 * 9);
+  EXPECT_FALSE(grouped.product) << "how the compiler lays groups on the unit is not known";
+}
+
 TEST(HloCost, ProductsOfLibrariesHaveTheDimensionsOfTheirConfiguration) {
   const HloTaskCost gemm = cost_of(
       "ENTRY e { a = bf16[4,64,128] parameter(0)\n b = bf16[4,32,128] parameter(1)\n ROOT r = (bf16[4,64,32], s8[33554432]) custom-call(a, b), custom_call_target=\"__cublas$lt$matmul\", "

@@ -55,6 +55,14 @@ double ragged_flops(const HloInstruction& dot, const HloShape& left) {
   return 2 * number(elements_of(*dot.shape)) * contracted / groups;
 }
 
+/// A convolution as one product: a row for each output position, contracted over the input features and all taps, on average. nullopt: it has groups, or nothing is computed.
+std::optional<HloProduct> contracted_over_taps(const HloProduct& product, const HloShape& output) {
+  const std::int64_t outputs = elements_of(output);
+  if (product.batch != 1 || product.flops <= 0 || product.n <= 0 || outputs < product.n) return std::nullopt;
+  const std::int64_t rows = outputs / product.n;
+  return HloProduct{1, rows, product.n, (product.flops - 1) / (2 * rows * product.n) + 1, product.flops};
+}
+
 }  // namespace
 
 OpaqueCost opaque_cost_of(const HloTaskCost& cost) {
@@ -134,7 +142,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       if (!product && tolerant_) return unknown(instruction, "a product whose operands are not there or do not fit");
       if (!product) return product.error();
       cost.matrix = number(product->flops);
-      cost.product = *product;
+      cost.product = instruction.opcode == HloOpcode::convolution ? contracted_over_taps(*product, *instruction.shape) : *product;
       cost.products = 1;
       cost.rate = product_rate_of(computation, instruction);
       return cost;

@@ -180,8 +180,9 @@ System system_of(const Step& step, const std::string& machine) {
   return *std::move(system);
 }
 
-podsim::Run run_of(const System& system, const Schedule& schedule, bool inlined, std::string_view engine = "des") {
+podsim::Run run_of(const System& system, const Schedule& schedule, bool inlined, std::string_view engine = "des", double most_written_out = most_written_out_for_sharing) {
   RunOptions options;
+  options.most_written_out = most_written_out;
   options.inline_calls = inlined;
   options.engine = *timing_engine(engine);
   auto run = simulate(system, schedule, options);
@@ -316,6 +317,27 @@ TEST(PlayedCalls, AreInlinedWhereTransfersTakeTimeOfTheCore) {
   EXPECT_EQ(run.row.calls.why_inlined, "transfers take time of the core (software.core_share)");
   EXPECT_EQ(run.metrics.makespan, inlined.metrics.makespan);
   EXPECT_EQ(run.metrics.split, inlined.metrics.split);
+}
+
+/// Cores that transfers share change a call's time: calls are written out up to a number of tasks, and beyond it played all the same, which the run says.
+TEST(PlayedCalls, OfLargeModelsArePlayedBesideWhatSharesCores) {
+  Step step;
+  step.stages = 4, step.layers = 3, step.microbatches = 6;
+  System system = system_of(step, "tpu_v4");
+  system.machine.software.core_share[static_cast<std::size_t>(CostKind::permute)] = 0.15;
+  const Schedule schedule = StepWriter{step, system.mesh}.write();
+  const podsim::Run inlined = run_of(system, schedule, true);
+  const double tasks = tasks_written_out(*inlined.lowered);
+  const podsim::Run written = run_of(system, schedule, false, "des", tasks), played = run_of(system, schedule, false, "des", tasks - 1);
+  EXPECT_EQ(written.row.calls.played, 0);
+  EXPECT_EQ(written.row.calls.beside, 0);
+  EXPECT_EQ(written.metrics.makespan, inlined.metrics.makespan);
+  EXPECT_GT(played.row.calls.beside, 0);
+  EXPECT_THAT(played.row.calls.why_beside, HasSubstr("software.core_share"));
+  EXPECT_NE(played.metrics.makespan, inlined.metrics.makespan);
+  const auto time = static_cast<double>(inlined.metrics.makespan.count());
+  EXPECT_NEAR(static_cast<double>(played.metrics.makespan.count()), time, 0.005 * time);
+  EXPECT_EQ(played.metrics.peak_memory, inlined.metrics.peak_memory);
 }
 
 /// What was inlined is played like the rest: only calls that something crosses are.

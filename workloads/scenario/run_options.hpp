@@ -19,7 +19,7 @@ std::shared_ptr<ChosenLowerings> no_lowerings_yet();
 ///   core       0.4 s         2.7 s          12 s
 ///   memory     80 MB         0.73 GB        2.8 GB
 /// The calls of a larger model are played, and the run says that what is beside them is not counted.
-inline constexpr double most_written_out_for_sharing = 2.5e5;
+inline constexpr double most_written_out_for_sharing = 5e4;
 
 /// Options of a run and of the simulations that choose what is left open before it. Every loop of this library observes them.
 struct RunOptions {

@@ -99,12 +99,13 @@ def tune(
     degrade: Optional[_Pairs] = ..., straggler: Optional[_Pairs] = ..., seed: Optional[_Values] = ..., workload: Optional[_Path] = ..., only: Optional[_Values]
     = ..., batch: Optional[_Values] = ..., seq: Optional[_Values] = ..., heads: Optional[_Values] = ..., kv_heads: Optional[_Values] = ..., head_dim:
     Optional[_Values] = ..., ff: Optional[_Values] = ..., layers: Optional[_Values] = ..., gemm: Optional[Union[_Gemm, Sequence[_Gemm]]] = ..., algorithms:
-    Optional[_Pairs] = ..., pass_: Optional[_Values] = ..., max_slice_count: Optional[_Values] = ..., block: Optional[_Values] = ..., prefetch:
-    Optional[_Values] = ..., slice_copies: Optional[bool] = ..., top: Optional[_Values] = ..., exhaustive: Optional[bool] = ..., ignore_memory: Optional[bool] =
-    ..., explain: Optional[bool] = ..., pareto: Optional[_Values] = ..., training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] =
-    ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages: Optional[_Values]
-    = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[_Values] = ..., pad:
-    Optional[bool] = ..., baseline: Optional[_Values] = ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
+    Optional[_Pairs] = ..., collectives: Optional[_Values] = ..., pass_: Optional[_Values] = ..., max_slice_count: Optional[_Values] = ..., block:
+    Optional[_Values] = ..., prefetch: Optional[_Values] = ..., slice_copies: Optional[bool] = ..., top: Optional[_Values] = ..., exhaustive: Optional[bool] =
+    ..., ignore_memory: Optional[bool] = ..., explain: Optional[bool] = ..., pareto: Optional[_Values] = ..., training: Optional[Union[_Path, Sequence[_Path]]]
+    = ..., maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ...,
+    virtual_stages: Optional[_Values] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer:
+    Optional[_Values] = ..., pad: Optional[bool] = ..., baseline: Optional[_Values] = ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ...,
+    output: Optional[_Path] = ...
 ) -> Union[Tuning, TrainingTuning]: ...
 def calibrate(
     observations: Any = ..., /, *, progress: Progress = ..., from_: Optional[_Values] = ..., op: Optional[_Values] = ..., devices: Optional[_Values] = ...,
