@@ -97,7 +97,6 @@ Expected<TrainingRequest> training_request(const Options& options, const Console
     if (!algorithm) return Diagnostic{option("algorithms"), algorithm.error().message + "; of training steps one, or none for the fastest"};
     request.spec.layers.algorithm = (*algorithm)->name;
   }
-  if (request.systems.front().slices == 1) request.spec.collectives = auto_name;  // as `run` has it
   if (options.given("collectives")) {
     const auto policy = parse_policy(options.text("collectives"), option("collectives"));
     if (!policy) return policy.error();

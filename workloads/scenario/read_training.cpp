@@ -146,8 +146,6 @@ Expected<TrainingSpec> read_training(const Fields& fields, const System& system,
     if (!count) return count.error();
     spec.layers.slice_count = *count;
   }
-  // Numeric runs have no clock to choose by. On several slices every candidate is simulated device by device, which takes a minute for thousands of them.
-  if (default_dtype != DType::f32 && system.slices == 1) spec.collectives = auto_name;
   if (fields.has("collectives")) {
     const auto policy = parse_policy(fields.text("collectives"), fields.where("collectives"));
     if (!policy) return policy.error();
