@@ -284,6 +284,17 @@ TEST(WorkloadCommands, CheckProvesABlockAndItsGradients) {
   EXPECT_LT(report["proof_tolerance"].get<double>(), 0x1p-7) << "float32, whatever the block's dtype";
 }
 
+/// What takes too long on more devices is named, and asked for by its option.
+TEST(Tune, SearchesAutoUpToSixteenDevicesAndNamesItBeyond) {
+  const auto leaves_out_auto = [](const std::string& asked) {
+    const auto json = json_of("tune --machine tpu_v4 --gemm m=4096,n=4096,k=4096 --top 1 " + asked);
+    return json["not_searched"].dump().find("lowering collectives by auto") != std::string::npos;
+  };
+  EXPECT_FALSE(leaves_out_auto("--chips 16"));
+  EXPECT_TRUE(leaves_out_auto("--chips 32"));
+  EXPECT_FALSE(leaves_out_auto("--chips 32 --collectives by-dimension,ring,auto"));
+}
+
 TEST(WorkloadCommands, CheckComputesOnArangeAndOnes) {
   const auto ones = json_of("check --slice 4 --collective all-reduce --bytes 16 --dtype f32 --data ones");
   EXPECT_EQ(ones["data"], "ones");
