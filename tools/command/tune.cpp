@@ -44,14 +44,14 @@ std::string text_of(const Options& options, const TuningReport& found) {
 /// The search, and --pareto. What was found before an interruption counts.
 Status search(const Options& options, TuningRequest& request, TuningReport& found, AnswerSoFar& so_far, Console& console) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto seconds = [begin] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const auto elapsed = [begin] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   ProgressLine line{console, options.flag("quiet")};
   request.improved = [&](const std::function<Tuning()>& known) {
     so_far.better([&] {
       TuningReport report;
       report.request = &request;
       report.tuning = known();
-      report.wall_s = seconds();
+      report.wall_s = elapsed();
       return text_of(options, report);
     });
   };
@@ -63,7 +63,7 @@ Status search(const Options& options, TuningRequest& request, TuningReport& foun
   auto& baselines = found.tuning.baselines;
   std::stable_sort(baselines.begin(), baselines.end(), [](const TunedPlan& a, const TunedPlan& b) { return a.time < b.time; });
   if (baselines.size() > 1) baselines.resize(1);
-  found.wall_s = seconds();
+  found.wall_s = elapsed();
   if (!found.tuning.plans.empty()) so_far.last([&] {
     TuningReport report = found;  // what is asked for beside the plans is still to come
     report.tuning.interrupted = true;
@@ -78,7 +78,7 @@ Status search(const Options& options, TuningRequest& request, TuningReport& foun
     found.tuning.interrupted = console.interrupted.requested();
   }
   found.not_searched = not_searched(options, request);
-  found.wall_s = seconds();
+  found.wall_s = elapsed();
   return success();
 }
 
