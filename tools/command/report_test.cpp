@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "sim/base/rng.hpp"
+#include "sim/base/test_asked.hpp"
 #include "sim/config/message_file.hpp"
 #include "tools/command/test_command.hpp"
 #include "tools/page/page.hpp"
@@ -294,10 +294,7 @@ TEST(RunRecord, OneWithoutAChecksumIsOfTheFirstVersion) {
 }
 
 /// The mutants that a test tries: PODSIM_RECORD_MUTANTS, or few.
-int mutants_asked() {
-  const char* const asked = std::getenv("PODSIM_RECORD_MUTANTS");
-  return asked != nullptr ? std::atoi(asked) : 5000;
-}
+int mutants_asked() { return test::asked("PODSIM_RECORD_MUTANTS", 5000); }
 
 /// Mutants of a record are refused, or make a page that is data.
 void try_mutants(const Record& record, int mutants) {

@@ -29,7 +29,7 @@ Expected<Workload> workload_to_tune(const Options& options, int devices) {
   return workload_of(products);
 }
 
-constexpr int most_devices_of_auto = 16;  // beyond that `auto` makes a search three to eight times as long: of a GPT-3 block on 256 chips 32 CPU s, not 4
+constexpr int most_devices_of_auto = 16;  // beyond that `auto` makes a search three to ten times as long: of a GPT-3 block on 256 chips 32 CPU s, not 4
 
 /// As TuningRequest has them.
 Expected<std::vector<std::string>> collectives_to_search(const Options& options, int devices) {

@@ -5,7 +5,7 @@ usage: fits.py NAME KEY=NUMBER[,NUMBER...]     a row of table.py and an argument
 
     JAX_PLATFORMS=cpu build/jax/bin/python validation/aot/fits.py decoder_data_v5e batch=256,272,288,320
 
-Prints a line for each number: XLA's peak and its argument + output + temp - alias, or the compiler's refusal. Four minutes.
+Prints a line for each number: XLA's peak and its argument + output + temp - alias, or the compiler's refusal. About half a minute of the processor each.
 """
 import os
 import pathlib

@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "sim/base/test_asked.hpp"
 #include "workloads/chakra/chakra_schedule.hpp"
 #include "workloads/chakra/test_wire.hpp"
 
@@ -195,8 +196,7 @@ TEST(ReadChakra, NoMutantCrashes) {
   const Mesh mesh = *Mesh::make({{"x", 2, true}});
   const std::string zero = whole_trace(), one = whole_trace(0);
   const std::string packed = gzipped(zero);
-  const char* given = std::getenv("PODSIM_MUTANTS");
-  const int mutants = given == nullptr ? 100'000 : std::atoi(given);
+  const int mutants = test::asked("PODSIM_MUTANTS", 100'000);
   std::mt19937_64 random{1};
   int schedules = 0, errors = 0;
   for (int m = 0; m < mutants; ++m) {

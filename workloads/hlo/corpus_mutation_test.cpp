@@ -1,11 +1,11 @@
 // Mutants of modules that compilers made (validation/aot): reading, counting, memory and schedules give a value or an error, never a crash.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "sim/base/test_asked.hpp"
 #include "sim/base/test_cases.hpp"
 #include "sim/config/byte_source.hpp"
 #include "workloads/hlo/hlo_memory.hpp"
@@ -46,8 +46,7 @@ TEST(StoredModules, MutantsGiveAValueOrAnError) {
   const std::vector<Stored> modules = short_modules();
   ASSERT_GT(modules.size(), 20u);
   test::Mutants mutants{2028};
-  const char* asked = std::getenv("PODSIM_HLO_MUTANTS");
-  const int mutated = asked != nullptr ? std::atoi(asked) : test::cases(20000, 1000);
+  const int mutated = test::asked("PODSIM_HLO_MUTANTS", test::cases(20000, 1000));
   int read = 0, written = 0;
   for (int i = 0; i < mutated; ++i) {
     const Stored& stored = modules[static_cast<std::size_t>(i) % modules.size()];

@@ -1,9 +1,9 @@
 // Mutated modules: the reader and what counts give a value or an error, never a crash, and never take more than linear time.
-#include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "sim/base/test_asked.hpp"
 #include "sim/base/test_cases.hpp"
 #include "workloads/hlo/hlo_memory.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
@@ -39,8 +39,7 @@ TEST(ReadHlo, MutantsGiveAValueOrAnError) {
   const Machine machine;
   const Mesh mesh = *Mesh::make({{"x", 4, true, {}}});
   int read = 0, counted = 0, written = 0, refused = 0;
-  const char* asked = std::getenv("PODSIM_HLO_MUTANTS");
-  const int mutated = asked != nullptr ? std::atoi(asked) : test::cases(100000, 20000);
+  const int mutated = test::asked("PODSIM_HLO_MUTANTS", test::cases(100000, 20000));
   for (int i = 0; i < mutated; ++i) {
     const std::string text = mutants.next(seed_module);
     const bool tolerant = i % 2 == 0;

@@ -1,11 +1,11 @@
 // Mutated modules: interpret() gives a value or an error, never a crash, and ends.
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "sim/base/rng.hpp"
+#include "sim/base/test_asked.hpp"
 #include "sim/base/test_cases.hpp"
 #include "workloads/hlo_values/test_run.hpp"
 
@@ -154,8 +154,7 @@ std::string mutated(std::string text, Rng& random) {
 
 /// PODSIM_HLO_MUTANTS of them; the suite has 20,000, sanitized 5,000.
 TEST(HloInterpret, MutantsGiveValuesOrErrors) {
-  const char* asked = std::getenv("PODSIM_HLO_MUTANTS");
-  const int mutants = asked != nullptr ? std::atoi(asked) : test::cases(20000, 5000);
+  const int mutants = test::asked("PODSIM_HLO_MUTANTS", test::cases(20000, 5000));
   Rng random{19};
   int read = 0, ran = 0, refused = 0;
   for (int i = 0; i < mutants; ++i) {

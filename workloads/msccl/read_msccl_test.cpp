@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "sim/base/test_asked.hpp"
 #include "sim/schedule/validate.hpp"
 #include "workloads/msccl/msccl_schedule.hpp"
 #include "workloads/msccl/testing.hpp"
@@ -184,8 +185,7 @@ std::string mutated(std::string text, std::mt19937_64& random) {
 
 /// PODSIM_MSCCL_MUTANTS of them; the suite has 100,000.
 TEST(ReadMsccl, NoMutantCrashesIt) {
-  const char* asked = std::getenv("PODSIM_MSCCL_MUTANTS");
-  const int mutants = asked != nullptr ? std::atoi(asked) : 100'000;
+  const int mutants = test::asked("PODSIM_MSCCL_MUTANTS", 100'000);
   const Mesh two = *Mesh::make({{"row", 2, true}}), three = *Mesh::make({{"row", 3, true}});
   const std::vector<std::string> seeds{two_gpus, testing::ring_text(3, true),
                                        testing::msccl_text("alltoall", false,

@@ -13,12 +13,9 @@ namespace podsim {
 class ChosenLowerings;
 std::shared_ptr<ChosenLowerings> no_lowerings_yet();
 
-/// Calls beside which only the memory or the cores of their devices are shared are written out where that is at most so many tasks: within 2 s of a core and 0.6 GB. Measured
-/// on steps of Nemotron 340B, with the runs that find which calls are to be written out:
-///   tasks      15 thousand   0.36 million   1.4 million
-///   core       0.4 s         2.7 s          12 s
-///   memory     80 MB         0.73 GB        2.8 GB
-/// The calls of a larger model are played, and the run says that what is beside them is not counted.
+/// Calls beside which only the memory or the cores of their devices are shared are written out where that is at most so many tasks: a fifth of a second and 80 MB, as
+/// 4 us and 1.6 kB for each, of a step of Nemotron 340B with 0.6 million (2.4 s of a core, 0.99 GB) to 4.9 million (21 s, 7.7 GB) `--calls inline`. A fit or a search has hundreds
+/// of such steps: five times as many tasks made one six times as long. The calls of a larger model are played, and the run says that what is beside them is not counted.
 inline constexpr double most_written_out_for_sharing = 5e4;
 
 /// Options of a run and of the simulations that choose what is left open before it. Every loop of this library observes them.
@@ -29,7 +26,7 @@ struct RunOptions {
   bool write_out_calls = false;               // before collectives are lowered, so that each of them is one of its program
   bool force = false;                         // no limit of task instances
   double most_instances = 100e6;              // without `force`: about twenty seconds and two gigabytes, by events
-  double most_written_out = most_written_out_for_sharing;  // tasks; a search takes fewer
+  double most_written_out = most_written_out_for_sharing;  // tasks
   int threads = 0;                            // simultaneous runs, where there are several; 0: all cores
   RunControl control{};                       // without `record`, Run::timeline may have but what the busiest device does
   std::function<void(const std::string& what)> doing{};  // called before each step that may take long, from any thread

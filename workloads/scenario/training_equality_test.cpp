@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "sim/analysis/peak_memory.hpp"
 #include "sim/analysis/step_split.hpp"
+#include "sim/base/test_asked.hpp"
 #include "sim/base/test_cases.hpp"
 #include "sim/engine/table/engines.hpp"
 #include "workloads/scenario/plan_choice.hpp"
@@ -18,10 +17,7 @@ namespace training_equality {
 using testing::random_training_step, testing::system_of;
 
 /// PODSIM_TRAINING_STEPS=10000 tries so many.
-std::uint64_t steps_to_try() {
-  const char* const asked = std::getenv("PODSIM_TRAINING_STEPS");
-  return asked == nullptr ? test::cases(200U, 8U) : std::strtoull(asked, nullptr, 10);
-}
+std::uint64_t steps_to_try() { return test::asked<std::uint64_t>("PODSIM_TRAINING_STEPS", test::cases(200U, 8U)); }
 
 /// A machine whose memory is short beside transfers, at times; one in four takes time of the core for its transfers.
 Machine random_machine(std::uint64_t seed) {

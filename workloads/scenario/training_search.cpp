@@ -22,7 +22,6 @@ constexpr std::size_t bounds_per_round = 256, sharp_per_round = 32, steps_per_ro
 constexpr std::size_t most_told = 8;         // that are looked at for what binds
 constexpr std::size_t most_compared = 5000;  // that are compared to tell the nearest where nothing fits
 constexpr double most_instances = 20e6;      // of a step that does not fold: more would take longer than a search may
-constexpr double most_written_out = 2e4;     // a tenth of a second of a step; the plans that are found are simulated as `run` does
 
 class TrainingSearch {
  public:
@@ -30,7 +29,6 @@ class TrainingSearch {
     options_.control.stop = request.stop;
     options_.threads = 1;
     options_.most_instances = most_instances;
-    options_.most_written_out = most_written_out;
     hbm_ = request.systems.front().machine.chip.hbm;
   }
 
@@ -45,7 +43,6 @@ class TrainingSearch {
     while (!request_.stop.requested() && round()) tell();
     found_.interrupted = request_.stop.requested();
     found_.plans = best_plans();
-    if (!found_.interrupted) simulate_found_as_runs();
     std::stable_sort(too_large_.begin(), too_large_.end());
     found_.over_memory = static_cast<std::int64_t>(too_large_.size());
     if (found_.plans.empty() && !found_.interrupted) return nothing_fits();
@@ -191,7 +188,7 @@ class TrainingSearch {
 
   // ---- Steps ----
 
-  Expected<Row> simulate_step(std::size_t system, const TrainingStep& given, bool force, double written_out = most_written_out) const {
+  Expected<Row> simulate_step(std::size_t system, const TrainingStep& given, bool force) const {
     auto whole = divided(given);
     const Plan& plan = costs_.plan_of(system, whole->step);
     const auto problem =
@@ -199,21 +196,10 @@ class TrainingSearch {
     if (!problem) return problem.error();
     RunOptions options = options_;
     options.force = force;
-    options.most_written_out = written_out;
     auto run = simulate(request_.systems[system], *problem, options);
     if (!run) return run.error();
     if (run->timeline.interrupted) return cancelled_work();
     return std::move(run->row);
-  }
-
-  /// Those beside whose calls something is not counted, with as much written out as `run` does.
-  void simulate_found_as_runs() {
-    pool_.for_each(found_.plans.size(), [&](std::size_t i, std::size_t) {
-      TrainingPlan& plan = found_.plans[i];
-      if (plan.row.calls.beside == 0 || request_.stop.requested()) return;
-      if (auto row = simulate_step(plan.system, plan.step, false, most_written_out_for_sharing)) plan.row = *std::move(row);
-    });
-    std::stable_sort(found_.plans.begin(), found_.plans.end(), before);
   }
 
   void play(const std::vector<Node>& nodes) {
