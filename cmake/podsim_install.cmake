@@ -1,4 +1,5 @@
 # Install and export: headers, static libraries, the command, and a package that find_package(podsim) finds. Its components are the libraries.
+# CMake's components (cmake --install --component) are the Debian packages of podsim_package.cmake: podsim, python, dev.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -10,15 +11,15 @@ function(podsim_install_package)
   set(package "${CMAKE_INSTALL_LIBDIR}/cmake/podsim")
   get_property(modules GLOBAL PROPERTY PODSIM_MODULES)
   set(module_directory "${CMAKE_INSTALL_LIBDIR}/podsim")
-  install(TARGETS ${modules} LIBRARY DESTINATION "${module_directory}")
-  install(TARGETS ${targets} EXPORT podsimTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" #
-          FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/podsim")
+  install(TARGETS ${modules} LIBRARY DESTINATION "${module_directory}" COMPONENT podsim)
+  install(TARGETS ${targets} EXPORT podsimTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev #
+          FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/podsim" COMPONENT dev)
   if(TARGET podsim)
     file(RELATIVE_PATH from_program "/${CMAKE_INSTALL_BINDIR}" "/${module_directory}")
     set_target_properties(podsim PROPERTIES INSTALL_RPATH "$ORIGIN/lib/podsim;$ORIGIN/${from_program}")  # where it is built; where it is installed
-    install(TARGETS podsim RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    install(TARGETS podsim RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT podsim)
   endif()
-  install(EXPORT podsimTargets NAMESPACE podsim:: DESTINATION "${package}")
+  install(EXPORT podsimTargets NAMESPACE podsim:: DESTINATION "${package}" COMPONENT dev)
   set(podsim_packages_of_components)
   foreach(component IN LISTS podsim_components)
     podsim_outside_packages(packages podsim_${component})
@@ -31,7 +32,7 @@ function(podsim_install_package)
                                 INSTALL_DESTINATION "${package}")
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/podsimConfig.cmake" "${PROJECT_BINARY_DIR}/podsimConfigVersion.cmake"
-                "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake" DESTINATION "${package}")
+                "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake" DESTINATION "${package}" COMPONENT dev)
 endfunction()
 
 # The outside packages that whoever links an installed library has to find: of the targets that it links, directly or through others of ours. What static

@@ -1,33 +1,64 @@
-# The Debian package: `cmake --build build --target package` (or cpack in the build folder) writes podsim_VERSION_ARCH.deb with the command, the library,
-# the machines and datasets, and the Python module. dpkg-shlibdeps (dpkg-dev) says which libraries it depends on.
+# Three Debian packages: `cmake --build build --target package` (or cpack in the build folder) writes
+#
+#   podsim_VERSION_ARCH.deb            the command, its manual and completion, machines, datasets, examples, the pages of docs
+#   python3-podsim_VERSION_ARCH.deb    the Python module
+#   libpodsim-dev_VERSION_ARCH.deb     headers, static libraries, and what find_package(podsim) finds
+#
+# dpkg-shlibdeps (dpkg-dev) says which libraries they depend on.
 
 # The machines and datasets are in the program too; these are for people to read and to begin files of their own with.
-install(DIRECTORY topologies/machines validation/datasets DESTINATION "${CMAKE_INSTALL_DATADIR}/podsim" #
+set(data "${CMAKE_INSTALL_DATADIR}/podsim")
+install(DIRECTORY topologies/machines validation/datasets DESTINATION "${data}" COMPONENT podsim #
         FILES_MATCHING PATTERN "*.textproto" PATTERN "*.csv" PATTERN "README.md")
-install(DIRECTORY tools/sweep/examples/ DESTINATION "${CMAKE_INSTALL_DATADIR}/podsim/sweeps")
-install(DIRECTORY tools/python/examples/ DESTINATION "${CMAKE_INSTALL_DATADIR}/podsim/python" #
+install(DIRECTORY tools/sweep/examples/ DESTINATION "${data}/sweeps" COMPONENT podsim)
+install(DIRECTORY tools/launch/ DESTINATION "${data}/launch" USE_SOURCE_PERMISSIONS COMPONENT podsim #
+        FILES_MATCHING PATTERN "*_sweep.sh" PATTERN "*.sbatch" PATTERN "README.md")
+install(FILES README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT podsim)
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT podsim FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
+install(DIRECTORY tools/python/examples/ DESTINATION "${data}/python" COMPONENT podsim #
         FILES_MATCHING PATTERN "*.py" PATTERN "*.ipynb" PATTERN "*.textproto" PATTERN "README.md")
-install(DIRECTORY tools/launch/ DESTINATION "${CMAKE_INSTALL_DATADIR}/podsim/launch" #
-        USE_SOURCE_PERMISSIONS FILES_MATCHING PATTERN "*_sweep.sh" PATTERN "*.sbatch" PATTERN "README.md")
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "podsim's maintainers <podsim@localhost>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGE_CONTACT "podsim's maintainers <podsim@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL podsim dev)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_PODSIM_SOURCE_DIR "${PROJECT_SOURCE_DIR}")
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/debian_folders.cmake")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# Two private libraries are no reason to run ldconfig.
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS OFF)
+
 # The libraries that are loaded when first needed (sim/base/shared_library.hpp) and not linked.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libopenblas0-pthread, libfftw3-single3, libfftw3-double3, libcairo2")
+set(loaded_later "libopenblas0-pthread, libfftw3-single3, libfftw3-double3, libcairo2")
+set(CPACK_DEBIAN_PODSIM_PACKAGE_NAME podsim)
+set(CPACK_DEBIAN_PODSIM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PODSIM_PACKAGE_DEPENDS "${loaded_later}")
+set(CPACK_DEBIAN_PODSIM_PACKAGE_SUGGESTS "python3-podsim, libopenmpi3, parallel, slurm-client")
+set(CPACK_DEBIAN_PODSIM_DESCRIPTION
+    "${PROJECT_DESCRIPTION}\n podsim runs the algorithm schedules of real kernels on modelled pods: collectives, distributed products, pipelines, training steps, modules that\n XLA compiled. It says when everything happens and why, and proves schedules right on numbers.")
+
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME libpodsim-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "podsim (= ${PROJECT_VERSION}), libfmt-dev, libboost-dev, libprotobuf-dev, nlohmann-json3-dev, libeigen3-dev, libsimdjson-dev, libsqlite3-dev, libyaml-cpp-dev, libpugixml-dev, zlib1g-dev, libboost-program-options-dev")
+set(CPACK_DEBIAN_DEV_DESCRIPTION
+    "${PROJECT_DESCRIPTION} (development)\n Headers and static libraries of podsim, and a package that CMake's find_package(podsim) finds.")
+
 if(TARGET podsim_python)  # which is loaded by this version of Python only
   get_property(python GLOBAL PROPERTY PODSIM_PYTHON_VERSION)
   string(REGEX MATCH "[0-9]+$" next "${python}")
   math(EXPR next "${next} + 1")
   string(REGEX REPLACE "[0-9]+$" "${next}" next "${python}")
-  string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", python3 (>= ${python}), python3 (<< ${next}), python3-numpy")
-  set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-pandas, python3-distributed, libopenmpi3, parallel, slurm-client")
+  list(APPEND CPACK_COMPONENTS_ALL python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-podsim)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${loaded_later}, python3 (>= ${python}), python3 (<< ${next}), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "podsim, python3-pandas, python3-distributed")
+  set(CPACK_DEBIAN_PYTHON_DESCRIPTION
+      "${PROJECT_DESCRIPTION} (Python 3)\n The Python module of podsim: runs, comparisons, searches, sweeps, and schedules that are written in Python.")
 endif()
 include(CPack)

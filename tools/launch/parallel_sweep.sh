@@ -14,8 +14,11 @@ podsim="${PODSIM:-podsim}"
 # Names are values, as the number of the shard is: in the command, parallel would replace what looks like {} or {#} in them.
 seq "$3" | parallel --quote --jobs 1 --retries 3 --workdir "{6}" "${@:4}" \
   {2} sweep {3} --shard {1}/{5} --store {4}-{1}-of-{5}.sqlite :::: - ::: "$podsim" ::: "$1" ::: "${2%.sqlite}" ::: "$3" ::: "$PWD" || true
-shopt -s extglob nullglob
-parts=("${2%.sqlite}"-+([0-9])-of-"$3".sqlite)
+parts=()
+for ((shard = 1; shard <= $3; shard++)); do
+  part="${2%.sqlite}-$shard-of-$3.sqlite"
+  if [[ -e "$part" ]]; then parts+=("$part"); fi
+done
 if ((${#parts[@]} == 0)); then
   echo "parallel_sweep.sh: error: no shard has left a store (${2%.sqlite}-1-of-$3.sqlite, …): what failed is said above" >&2
   exit 1
