@@ -10,7 +10,7 @@ usage: ./build.sh [--no-run] [--package]
 Installs the missing Debian packages (as root; otherwise names them and stops with status 2), builds build/podsim and the Python module (build/python),
 and runs the main job.
   --no-run   build only
-  --package  also write a Debian package, build/podsim_VERSION_ARCH.deb
+  --package  also write Debian packages, build/*podsim*_VERSION_ARCH.deb
 TEXT
 }
 

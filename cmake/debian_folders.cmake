@@ -19,6 +19,7 @@ while(names)
     continue()
   endif()
   set(documents "${usr}/share/doc/${package}")
+  file(MAKE_DIRECTORY "${documents}")
   file(COPY_FILE "${CPACK_PODSIM_SOURCE_DIR}/cmake/debian_copyright" "${documents}/copyright")
   file(WRITE "${documents}/changelog"
        "podsim (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n  * As CHANGELOG.md of the sources says.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")

@@ -20,6 +20,7 @@ install(DIRECTORY tools/python/examples/ DESTINATION "${data}/python" COMPONENT 
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "podsim's maintainers <podsim@example.org>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL podsim dev)
@@ -29,8 +30,6 @@ set(CPACK_PODSIM_SOURCE_DIR "${PROJECT_SOURCE_DIR}")
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/debian_folders.cmake")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Two private libraries are no reason to run ldconfig.
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS OFF)
 
 # The libraries that are loaded when first needed (sim/base/shared_library.hpp) and not linked.
 set(loaded_later "libopenblas0-pthread, libfftw3-single3, libfftw3-double3, libcairo2")
@@ -38,15 +37,20 @@ set(CPACK_DEBIAN_PODSIM_PACKAGE_NAME podsim)
 set(CPACK_DEBIAN_PODSIM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PODSIM_PACKAGE_DEPENDS "${loaded_later}")
 set(CPACK_DEBIAN_PODSIM_PACKAGE_SUGGESTS "python3-podsim, libopenmpi3, parallel, slurm-client")
-set(CPACK_DEBIAN_PODSIM_DESCRIPTION
-    "${PROJECT_DESCRIPTION}\n podsim runs the algorithm schedules of real kernels on modelled pods: collectives, distributed products, pipelines, training steps, modules that\n XLA compiled. It says when everything happens and why, and proves schedules right on numbers.")
+set(CPACK_DEBIAN_PODSIM_DESCRIPTION "podsim runs the algorithm schedules of real kernels on modelled pods:
+collectives, distributed products, pipelines, training steps, modules that XLA
+compiled. It says when everything happens and why, and proves schedules right on
+numbers.")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libpodsim-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "podsim (= ${PROJECT_VERSION}), libfmt-dev, libboost-dev, libprotobuf-dev, nlohmann-json3-dev, libeigen3-dev, libsimdjson-dev, libsqlite3-dev, libyaml-cpp-dev, libpugixml-dev, zlib1g-dev, libboost-program-options-dev")
-set(CPACK_DEBIAN_DEV_DESCRIPTION
-    "${PROJECT_DESCRIPTION} (development)\n Headers and static libraries of podsim, and a package that CMake's find_package(podsim) finds.")
+set(linked_with libfmt-dev libboost-dev libboost-program-options-dev libprotobuf-dev nlohmann-json3-dev libeigen3-dev libsimdjson-dev libsqlite3-dev libyaml-cpp-dev
+                libpugixml-dev zlib1g-dev)
+list(JOIN linked_with ", " linked_with)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "podsim (= ${PROJECT_VERSION}), ${linked_with}")
+set(CPACK_DEBIAN_DEV_DESCRIPTION "Headers and static libraries of podsim, and a package that CMake's
+find_package(podsim) finds.")
 
 if(TARGET podsim_python)  # which is loaded by this version of Python only
   get_property(python GLOBAL PROPERTY PODSIM_PYTHON_VERSION)
@@ -58,7 +62,7 @@ if(TARGET podsim_python)  # which is loaded by this version of Python only
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${loaded_later}, python3 (>= ${python}), python3 (<< ${next}), python3-numpy")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "podsim, python3-pandas, python3-distributed")
-  set(CPACK_DEBIAN_PYTHON_DESCRIPTION
-      "${PROJECT_DESCRIPTION} (Python 3)\n The Python module of podsim: runs, comparisons, searches, sweeps, and schedules that are written in Python.")
+  set(CPACK_DEBIAN_PYTHON_DESCRIPTION "The Python module of podsim: runs, comparisons, searches, sweeps, and schedules
+that are written in Python.")
 endif()
 include(CPack)
