@@ -191,7 +191,7 @@ struct HloModule {
   std::vector<HloAttribute> others{};          // of the header, verbatim
   std::vector<HloComputation> computations{};  // called ones before their callers, but in tolerant reading of cyclic files
   int entry = 0;                               // `missing` in a cut file
-  std::int64_t joined = 0;                     // instructions of the text that others stand for: joined_transfers.hpp
+  std::int64_t joined = 0;                     // instructions of the text that others stand for, less those that it leaves out: joined_transfers.hpp
   std::vector<HloWarning> warnings{};
   bool has_lines = true;  // false: read from a binary form
   [[nodiscard]] const HloComputation& entry_computation() const { return computations[static_cast<std::size_t>(entry)]; }

@@ -189,13 +189,14 @@ class Counter {
   void list_opaque(const HloPlace& place, std::int64_t count) {
     const HloInstruction& instruction = at(place);
     using Kind = HloCustomCall::Kind;
-    HloOpaqueCount row{place, instruction.attributes->custom_call_target, {}, costs_.boundary_bytes(place), count};
+    HloOpaqueCount row{place, instruction.attributes->custom_call_target, {}, {}, count};
     if (instruction.opcode == HloOpcode::custom_call)
       row.cost = custom_call_of(computation(place.computation), instruction, options_.custom_calls);
     else if (costs_.cost(place).evidence != HloEvidence::unknown || instruction.opcode == HloOpcode::fusion || costs_.product(place) != nullptr || has_other_end_elsewhere(instruction.opcode))
       return;
     else
       row.target = opcode_text(instruction);
+    row.bytes = costs_.boundary_bytes(place);  // here: of the parts of a large tuple it would count the tuple each time
     if (row.cost.evidence == HloEvidence::unknown && (row.cost.kind == Kind::opaque || row.cost.kind == Kind::counted))
       summary_.opaque.push_back(std::move(row));
     else if (row.cost.kind == Kind::counted)

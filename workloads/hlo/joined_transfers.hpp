@@ -1,4 +1,5 @@
-// Transfers that a compiler has taken apart, put together again: what reads a module then sees a collective with a start and a done.
+// What a compiler's text writes in another form: transfers that were taken apart are put together again, and asynchronous operations whose computation is left
+// out get it. What reads a module then sees a start and a done.
 #pragma once
 
 #include "workloads/hlo/hlo_module.hpp"
@@ -30,5 +31,15 @@ void join_async_collectives(HloModule& module);
 ///
 /// The recv, the send-done and their tokens become after-alls. Others stay as they are. O(module).
 void join_sends(HloModule& module);
+
+/// The text leaves out the computation of an asynchronous operation that has one instruction; it is put back, so that there is one form:
+///
+///   before   %s = ((f32[12,4], f32[4]), f32[12,4], u32[]) fusion-start(%x, %y), kind=kLoop, calls=%f
+///            %d = f32[12,4] fusion-done(%s)
+///   after    %s = ((f32[12,4], f32[4]), f32[12,4], u32[]) async-start(%x, %y), calls=%s.wrapped     %s.wrapped has fusion(param_0, param_1), kind=kLoop, calls=%f
+///            %d = f32[12,4] async-done(%s)
+///
+/// Fusions and custom-calls; a copy, a slice or a collective is what its own -start says. Puts the new computations last: before link_hlo() orders them. O(module).
+void wrap_starts(HloModule& module);
 
 }  // namespace podsim

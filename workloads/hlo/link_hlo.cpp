@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "workloads/hlo/joined_transfers.hpp"
+
 namespace podsim {
 
 namespace {
@@ -135,6 +137,7 @@ Status link_hlo(HloModule& module, const HloLinks& links, const std::vector<HloL
     warnings.add("no ENTRY", cursor.text().size());
   }
 
+  wrap_starts(module);
   CallOrder order{module};
   const HloInstruction* const cyclic = order.walk([&](const HloInstruction&) {
     if (tolerant) warnings.add("computations that call themselves", 0);

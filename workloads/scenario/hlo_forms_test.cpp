@@ -257,6 +257,19 @@ ENTRY %main (p: bf16[256,512], x: bf16[8192,512], w: bf16[512,512]) -> (bf16[102
   }
 }
 
+TEST(HloForms, AnAsynchronousCallOfALibraryIsTheProductThatItMakes) {
+  const std::string text = R"(HloModule m, is_scheduled=true
+ENTRY %main (x: bf16[8192,512], w: bf16[512,512]) -> bf16[8192,512] {
+  %x = bf16[8192,512]{1,0} parameter(0)
+  %w = bf16[512,512]{1,0} parameter(1)
+  %s = ((bf16[8192,512]{1,0}, bf16[512,512]{1,0}), (bf16[8192,512]{1,0}, s8[1024]{0}), u32[]) custom-call-start(%x, %w), custom_call_target="__cublas$gemm", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]}}}
+  %d = (bf16[8192,512]{1,0}, s8[1024]{0}) custom-call-done(%s)
+  ROOT %y = bf16[8192,512]{1,0} get-tuple-element(%d), index=0
+}
+)";
+  EXPECT_NEAR(to_seconds(run_of(ring_of(1), spec_of(text)).metrics.makespan).count(), 2.0 * 8192 * 512 * 512 / peak, 1e-9);
+}
+
 TEST(HloForms, AnAllReduceThatConvertsSendsTheTypeOfItsOperand) {
   const HloSpec spec = spec_of(module_of(R"(ENTRY %main (p: bf16[4,2048]) -> f32[4,2048] {
   %p = bf16[4,2048]{1,0:T(4,128)(2,1)} parameter(0)
