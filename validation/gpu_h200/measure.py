@@ -318,14 +318,14 @@ def operations():
     ops.add("sum_all", lambda a: jnp.sum(a), one(h, F32), "float32", moved=size(h, F32), shape=h)
     ops.add("concatenate", lambda a, b: jnp.concatenate([a, b], -1), lambda: (random(x), random(x, seed=1)), moved=4 * size(x), shape=x)
     ops.add("update_slice", lambda a, b: lax.dynamic_update_slice(a, b, (0, 0)), lambda: (random((tokens * 4, width)), random(x, seed=1)), moved=10 * size(x), shape=x)
-    n = 1 << (12 if options.tiny else 28)
+    count = 1 << (12 if options.tiny else 28)
     def adam(p, m, s, g):
         m, s = 0.9 * m + 0.1 * g, 0.95 * s + 0.05 * g * g
         return p - 1e-3 * (m / (jnp.sqrt(s) + 1e-8) + 0.1 * p), m, s
-    ops.add("adam", adam, lambda: tuple(random((n,), F32, i) ** 2 for i in range(4)), "float32", moved=28 * n, shape=(n,))
-    ops.add("adam_bf16_gradient", adam, lambda: (*(random((n,), F32, i) ** 2 for i in range(3)), random((n,))), "float32", moved=26 * n, shape=(n,))
-    ops.add("sgd", lambda p, g: p - 0.1 * g, lambda: (random((n,), F32), random((n,), F32, 1)), "float32", moved=12 * n, shape=(n,))
-    ops.add("norm_of_gradient", lambda g: jnp.sqrt(jnp.sum(g * g)), one((n,), F32), "float32", moved=4 * n, shape=(n,))
+    ops.add("adam", adam, lambda: tuple(random((count,), F32, i) ** 2 for i in range(4)), "float32", moved=28 * count, shape=(count,))
+    ops.add("adam_bf16_gradient", adam, lambda: (*(random((count,), F32, i) ** 2 for i in range(3)), random((count,))), "float32", moved=26 * count, shape=(count,))
+    ops.add("sgd", lambda p, g: p - 0.1 * g, lambda: (random((count,), F32), random((count,), F32, 1)), "float32", moved=12 * count, shape=(count,))
+    ops.add("norm_of_gradient", lambda g: jnp.sqrt(jnp.sum(g * g)), one((count,), F32), "float32", moved=4 * count, shape=(count,))
     index = lambda count=tokens, most=classes: jax.random.randint(jax.random.key(3), (count,), 0, most)
     ops.add("embedding", lambda t, i: t[i], lambda: (random((classes, width)), index()), moved=2 * size(x), rows=tokens, classes=classes, width=width)
     ops.add("embedding_grad", lambda d, i: jnp.zeros((classes, width), F32).at[i].add(d.astype(F32)), lambda: (random(x), index()), moved=size((classes, width), F32) + size(x),
