@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 PRODUCTS, ATTENTION, REST, GAPS = "products", "attention", "elementwise, reductions, copies", "gaps"
-KERNELS = ((ATTENTION, r"sdpa|cudnn::fusion"), (PRODUCTS, r"nvjet|gemm|cutlass|cublas"))
+KERNELS = ((ATTENTION, r"sdpa|cudnn::fusion"), (PRODUCTS, r"nvjet|gemm|cutlass|cublas|xmma|conv2d|convolve"))
 
 
 def measured(profile, steps):
@@ -42,7 +42,7 @@ def kinds_of(text):
         if re.search(r"\b(dot|convolution)\(", line):
             products.add(computation)
             kinds[name] = PRODUCTS
-        elif "__cublas" in line:
+        elif "__cublas" in line or "__cudnn$conv" in line:  # convolutions count as products
             kinds[name] = PRODUCTS
         elif "__cudnn$fmha" in line:
             kinds[name] = ATTENTION

@@ -54,6 +54,15 @@ TEST(HloMemoryRules, AnAsynchronousUpdateIsMadeInPlace) {
   EXPECT_EQ(memory->host, 4 * one);
 }
 
+TEST(HloMemoryRules, AnAsynchronousFusionUpdatesInPlace) {
+  const auto memory = peak_memory_of(module_of(
+      "HloModule m, is_scheduled=true\n%u {\n a = f32[4,1024] parameter(0)\n x = f32[1024] parameter(1)\n b = f32[1,1024] bitcast(x)\n i = s32[] constant(0)\n"
+      " ROOT d = f32[4,1024] dynamic-update-slice(a, b, i, i)\n}\nENTRY e {\n x = f32[1024] parameter(0)\n a = f32[4,1024] custom-call(), custom_call_target=\"make\"\n"
+      " s = ((f32[4,1024], f32[1024]), f32[4,1024], u32[]) fusion-start(a, x), kind=kLoop, calls=%u\n d = f32[4,1024] fusion-done(s)\n"
+      " ROOT r = f32[1] custom-call(d), custom_call_target=\"end\"\n}\n"));
+  EXPECT_EQ(memory->hbm, 4 * one + one + Bytes{4}) << "the array, the parameter, and the context or the result";
+}
+
 TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
   const auto overwritten = [](const std::string& body) {
     const HloModule module = module_of("HloModule m\n%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n%f { p = f32[8,128] parameter(0)\n" + body +

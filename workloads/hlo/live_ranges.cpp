@@ -201,14 +201,23 @@ class LiveRanges {
     if (instruction.opcode == HloOpcode::all_reduce) offer(instruction, leaves, overwrites_of(instruction, leaves.size()));
     if (!shape.is_tuple() || shape.elements.size() < 2 || instruction.opcode == HloOpcode::all_reduce) return leaves;
     const std::size_t held = instruction.opcode == HloOpcode::copy ? 1 : 0, begin = first_leaf(shape, held);
-    if (count_leaves(shape.elements[held]) == operands.size())
-      for (std::size_t n = 0; n < operands.size(); ++n) replace(leaves[begin + n], operands[n]);
-    if (instruction.opcode == HloOpcode::dynamic_update_slice && !operands.empty()) {  // in place, as by the core: what it holds is what it makes
-      const int updated = leaves[first_leaf(shape, 1)];
-      versions_[static_cast<std::size_t>(updated)].previous = operands.front();
-      leaves[begin] = updated;
+    if (count_leaves(shape.elements[held]) != operands.size()) return leaves;
+    for (std::size_t n = 0; n < operands.size(); ++n) replace(leaves[begin + n], operands[n]);
+    const std::vector<int> updated = updated_operands(instruction);
+    for (std::size_t n = 0, made = first_leaf(shape, 1); n < updated.size() && made + n < leaves.size(); ++n) {  // in place, as by the core: what it holds is what it makes
+      const Leaves* const target = updated[n] >= 0 ? operand(instruction, static_cast<std::size_t>(updated[n])) : nullptr;
+      if (target == nullptr || target->size() != 1) continue;
+      versions_[static_cast<std::size_t>(leaves[made + n])].previous = target->front();
+      std::replace(leaves.begin() + static_cast<std::ptrdiff_t>(begin), leaves.begin() + static_cast<std::ptrdiff_t>(begin + operands.size()), target->front(), leaves[made + n]);
     }
     return leaves;
+  }
+
+  /// Of each leaf of what an instruction makes the operand that it updates in place, or -1.
+  std::vector<int> updated_operands(const HloInstruction& instruction) const {
+    if (instruction.opcode == HloOpcode::dynamic_update_slice) return {0};
+    const HloComputation* const inside = instruction.opcode == HloOpcode::fusion ? called(module_, instruction, HloRole::calls) : nullptr;
+    return inside != nullptr ? updated_parameters(*inside) : std::vector<int>{};
   }
 
   Leaves finished(const HloInstruction& instruction) const {

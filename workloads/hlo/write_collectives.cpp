@@ -10,6 +10,7 @@
 #include "sim/base/invariant.hpp"
 #include "workloads/hlo/collective_axes.hpp"
 #include "workloads/hlo/group_views.hpp"
+#include "workloads/hlo/hlo_traffic.hpp"
 #include "workloads/hlo/program_scope.hpp"
 
 namespace podsim {
@@ -367,14 +368,14 @@ HloValue ProgramWriter::moved_by_dma(Scope& scope, int i, int result_of, Edges& 
       reads.push_back(*leaf.buffer);
       local.reads.push_back(region_of(*leaf.buffer, leaf.lengths));
     }
-  const bool takes_a_part = what.opcode != HloOpcode::copy;
-  double given = 0;
-  for (const int from : what.operands) given += static_cast<double>(device_bytes_in(*at(scope, from).shape, HloMemory::hbm).count());
-  const double made = static_cast<double>(device_bytes(result).count()), kept = static_cast<double>(device_bytes_in(result, HloMemory::hbm).count());
+  HloInstruction whole = what;
+  whole.phase = HloPhase::whole;
+  whole.shape = at(scope, result_of).shape;
+  const HloTraffic::Amount moved = HloTraffic{module_.module()}.of(scope.computation, whole);
   HloValue value = allocate(scope, result_of, result);
   for (const HloLeaf& leaf : value)
     if (leaf.buffer) writes.push_back(*leaf.buffer), local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
-  local.opaque.bytes = Bytes{static_cast<std::int64_t>((takes_a_part ? std::min(given, made) : given) + kept)};
+  local.opaque.bytes = saturated_sum(moved.read, moved.written);
   ended.push_back(Edge{task(what.name, std::move(local), reads, writes, after, false)});
   return value;
 }

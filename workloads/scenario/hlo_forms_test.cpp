@@ -94,6 +94,32 @@ TEST(HloForms, PartsOfAnArrayLieSideBySide) {
   EXPECT_NEAR(to_seconds(run.metrics.makespan).count(), 2 * 3.0 / 4 * 4096 * 512 * 2 / (2 * link), 1e-9);
 }
 
+TEST(HloForms, AnAsynchronousFusionMovesWhatItUpdates) {
+  // XLA for GPUs keeps the values of a layer for the gradients so, beside the core: 1 of 64 parts, read and written.
+  const auto time = [](const std::string& start, const std::string& done) {
+    const HloSpec spec = spec_of(R"(HloModule m, is_scheduled=true
+
+%update (a: f32[64,1048576], x: f32[1048576]) -> f32[64,1048576] {
+  %a = f32[64,1048576] parameter(0)
+  %x = f32[1048576] parameter(1)
+  %b = f32[1,1048576] bitcast(%x)
+  %i = s32[] constant(0)
+  ROOT %d = f32[64,1048576] dynamic-update-slice(%a, %b, %i, %i)
+}
+
+ENTRY %main (p: f32[64,1048576], q: f32[1048576]) -> f32[64,1048576] {
+  %p = f32[64,1048576] parameter(0)
+  %q = f32[1048576] parameter(1)
+)" + start + done + "}\n");
+    return to_seconds(run_of(system_with({{"machine", "tpu_v5e"}, {"slice", "1x1"}}), spec).metrics.makespan).count();
+  };
+  const double by_the_core = time("", "  ROOT %r = f32[64,1048576] fusion(%p, %q), kind=kLoop, calls=%update\n");
+  const double beside_it = time("  %s = ((f32[64,1048576], f32[1048576]), f32[64,1048576], u32[]) fusion-start(%p, %q), kind=kLoop, calls=%update\n",
+                                "  ROOT %r = f32[64,1048576] fusion-done(%s)\n");
+  EXPECT_NEAR(beside_it, 2 * 1048576 * 4 / 810e9, 1e-8);
+  EXPECT_NEAR(beside_it, by_the_core, 1e-8);
+}
+
 TEST(HloForms, AnArrayOfOtherDimensionsEntersALoopAndLeavesIt) {
   const HloSpec spec = spec_of(module_of(R"(%body (s: (s32[], bf16[1,2048,64])) -> (s32[], bf16[1,2048,64]) {
   %s = (s32[], bf16[1,2048,64]) parameter(0)
