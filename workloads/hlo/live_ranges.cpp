@@ -216,8 +216,17 @@ class LiveRanges {
   /// Of each leaf of what an instruction makes the operand that it updates in place, or -1.
   std::vector<int> updated_operands(const HloInstruction& instruction) const {
     if (instruction.opcode == HloOpcode::dynamic_update_slice) return {0};
-    const HloComputation* const inside = instruction.opcode == HloOpcode::fusion ? called(module_, instruction, HloRole::calls) : nullptr;
-    return inside != nullptr ? updated_parameters(*inside) : std::vector<int>{};
+    const HloComputation* const wrapped = instruction.opcode == HloOpcode::async ? called(module_, instruction, HloRole::calls) : nullptr;
+    if (wrapped == nullptr || wrapped->root == HloInstruction::missing) return {};
+    const HloInstruction& root = wrapped->instructions[static_cast<std::size_t>(wrapped->root)];
+    const HloComputation* const fused = root.opcode == HloOpcode::fusion ? called(module_, root, HloRole::calls) : nullptr;
+    std::vector<int> updated = fused != nullptr ? updated_parameters(*fused) : std::vector<int>{};
+    for (int& operand : updated) {  // of the fusion -> of the start
+      const int given = operand >= 0 && static_cast<std::size_t>(operand) < root.operands.size() ? root.operands[static_cast<std::size_t>(operand)] : HloInstruction::missing;
+      const HloInstruction* const parameter = given == HloInstruction::missing ? nullptr : &wrapped->instructions[static_cast<std::size_t>(given)];
+      operand = parameter != nullptr && parameter->opcode == HloOpcode::parameter ? static_cast<int>(parameter->number) : -1;
+    }
+    return updated;
   }
 
   Leaves finished(const HloInstruction& instruction) const {
