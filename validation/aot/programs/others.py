@@ -46,6 +46,13 @@ def convolutions(mesh, batch=64, size=64, channels=128):
     return jax.jit(jax.grad(loss)), ([argument(mesh, (3, 3, channels, channels)) for _ in range(2)], argument(mesh, (batch, size, size, channels), "data"))
 
 
+def convolution(mesh, batch=128, size=224, channels=3, features=64, window=7, stride=2, groups=1, padding="SAME"):
+    """One convolution of images with few features to contract over, batches over "data"."""
+    def convolve(x, w):
+        return lax.conv_general_dilated(x, w, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups)
+    return jax.jit(convolve), (argument(mesh, (batch, size, size, channels), "data"), argument(mesh, (window, window, channels // groups, features)))
+
+
 def branches(mesh, size=4096):
     """A conditional, and a loop that ends when the data say so."""
     def body(x, w, flag):
