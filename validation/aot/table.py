@@ -100,6 +100,7 @@ row("pipeline_h100", "8 stages on two hosts, 8 microbatches, forward and backwar
 row("fourier_v4", "2-D FFT with an all-to-all", "others:fourier", "v4:2x2x2", "x=8", size=1024)
 row("factorized_v5e", "LU with pivots", "others:factorized", "v5e:2x4", "x=8")
 row("cholesky_v5p", "Cholesky and a triangular solve", "others:cholesky", "v5p:2x2x1", "x=4")
+row("svd_h100", "singular values and vectors of a batch of matrices", "others:singular_values", "h100:1x1", "x=1")
 row("embedding_v5e", "the gradient of a sharded table: a scatter, padded reduce-scatters", "others:embedding", "v5e:4x4", "fsdp=4,tp=4")
 row("convolutions_v5e", "convolutions of images, gradients", "others:convolutions", "v5e:2x2", "data=4")
 row("convolution_first_v5e", "the first layer of a ResNet: 7x7, 3 features to 64", "others:convolution", "v5e:2x2", "data=4")

@@ -62,6 +62,11 @@ def branches(mesh, size=4096):
         argument(mesh, (size * mesh.size, size), "x"), argument(mesh, (size, size)), argument(mesh, (1,), dtype=jnp.int32))
 
 
+def singular_values(mesh, batch=8, size=256):
+    """Singular values and vectors of a batch of matrices on one GPU."""
+    return jax.jit(lambda x: jnp.linalg.svd(x, full_matrices=False)), (argument(mesh, (batch, size, size), dtype=jnp.float32),)
+
+
 def sorted_rows(mesh, rows=1024, columns=16384):
     """Sorting, top_k and random numbers along whole rows."""
     def work(x, key):
