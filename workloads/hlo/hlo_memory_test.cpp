@@ -115,6 +115,18 @@ TEST(HloMemoryRules, OnTpusWhatOtherDevicesWriteDoesNotLieInResults) {
   EXPECT_EQ(gpu.intervals[0].sizes[hbm], 0);
 }
 
+TEST(HloMemoryRules, OnTpusWhatASparseCoreCollectsDoesNotLieInResults) {
+  const auto peak = [](const std::string& work) {
+    const std::string array = "f32[8,128]{1,0:T(8,128)}";
+    return peak_memory_of(module_of("HloModule m, is_scheduled=true\n%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n%c { p = " + array + " parameter(0)\n ROOT w = " + array + " " + work +
+                                        " }\nENTRY e { x = " + array + " parameter(0)\n a = ((" + array + "), " + array + ") call-start(x), async_execution_thread=\"sparsecore\", to_apply=%c\n b = " + array +
+                                        " call-done(a)\n y = f32[1]{0:T(128)} custom-call(b), custom_call_target=\"g\"\n ROOT r = " + array + " custom-call(y), custom_call_target=\"g\" }\n",
+                                    true))
+        ->hbm;
+  };
+  EXPECT_EQ(peak("all-reduce(p), replica_groups={}, to_apply=%s") - peak("negate(p)"), Bytes{8 * 128 * 4});
+}
+
 /// The layout's tiles say whose compiler it was. Allocated is more than the live set where gaps are left.
 TEST(HloMemoryRules, TpusRequireTheLiveSetAndGpusWhatIsAllocated) {
   const auto memory = [](const std::string& layout) {
