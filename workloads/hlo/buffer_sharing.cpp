@@ -13,6 +13,8 @@ bool in_place(const HloInstruction& user, const HloInstruction& operand) {
   return (is_elementwise(user.opcode) || user.opcode == HloOpcode::bitcast) && elements_of(*user.shape) == elements_of(*operand.shape);
 }
 
+bool is_laid_out_alike(const HloShape& a, const HloShape& b) { return a.dims == b.dims && a.layout.minor_to_major == b.layout.minor_to_major; }
+
 /// Whether a scatter writes into what is read there: one of its arrays, which it does not read again.
 bool scattered_into(const HloInstruction& scatter, int array) {
   const auto arrays = scatter.operands.begin() + static_cast<std::ptrdiff_t>(scatter.operands.size() / 2);
@@ -61,6 +63,9 @@ std::vector<Overwrite> overwrites_of_fused(const HloComputation& fused) {
   const auto root = static_cast<std::size_t>(fused.root);
   const bool several = fused.instructions[root].opcode == HloOpcode::tuple;
   const std::vector<int> results = several ? fused.instructions[root].operands : std::vector<int>{fused.root};
+  const bool transposes = several && std::any_of(results.begin(), results.end(), [&](int result) {
+    return result != HloInstruction::missing && fused.instructions[static_cast<std::size_t>(result)].opcode == HloOpcode::transpose;
+  });
   std::vector<std::vector<std::size_t>> users(count);
   for (std::size_t i = 0; i < count; ++i)
     for (const int operand : fused.instructions[i].operands)
@@ -84,8 +89,11 @@ std::vector<Overwrite> overwrites_of_fused(const HloComputation& fused) {
         reached[user] = p + 1;
       }
     }
-    for (std::size_t leaf = 0; aligned && leaf < results.size(); ++leaf)
-      if (results[leaf] != HloInstruction::missing && reached[static_cast<std::size_t>(results[leaf])] == p + 1) overwrites.push_back({p, leaf});
+    const HloShape& parameter = *fused.instructions[static_cast<std::size_t>(fused.parameters[p])].shape;
+    for (std::size_t leaf = 0; aligned && leaf < results.size(); ++leaf) {
+      if (results[leaf] == HloInstruction::missing || reached[static_cast<std::size_t>(results[leaf])] != p + 1) continue;
+      if (!transposes || is_laid_out_alike(parameter, *fused.instructions[static_cast<std::size_t>(results[leaf])].shape)) overwrites.push_back({p, leaf});
+    }
   }
   return overwrites;
 }

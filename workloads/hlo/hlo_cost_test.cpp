@@ -72,17 +72,58 @@ TEST(HloCost, KernelsCostWhatTheirAuthorStates) {
   EXPECT_EQ(sends.evidence, HloEvidence::unknown) << "what it sends is not simulated";
 }
 
-/// What is padded is the contraction as a whole, of all taps: the gradient of a kernel has few batches, and a window as large as the image.
-TEST(HloCost, ConvolutionsFillTheMatrixUnitWithAllTheirTaps) {
-  const std::string x = "ENTRY e { x = bf16[16,64,64,128] parameter(0)\n ";
-  const HloTaskCost gradient = cost_of(x + "y = bf16[16,64,64,128] parameter(1)\n ROOT r = bf16[3,3,128,128] convolution(x, y), window={size=64x64 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf }");
+/// The gradient of a kernel has few batches and a window as large as the image: what is padded is the contraction as a whole, of all taps.
+TEST(HloCost, TheGradientOfAKernelIsContractedOverTheWholeImage) {
+  const HloTaskCost gradient = cost_of("ENTRY e { x = bf16[16,64,64,128] parameter(0)\n y = bf16[16,64,64,128] parameter(1)\n "
+                                       "ROOT r = bf16[3,3,128,128] convolution(x, y), window={size=64x64 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf }");
   EXPECT_EQ(gradient.matrix, 2.0 * 190 * 190 * 16 * 128 * 128) << "of 64 taps at 3 places 190 are in the image";
   EXPECT_EQ(gradient.product, (HloProduct{1, 3 * 3 * 128, 128, 64178, 2LL * 190 * 190 * 16 * 128 * 128})) << "190 x 190 / 9 taps of 16 batches";
-  const HloTaskCost forward = cost_of(x + "w = bf16[3,3,128,256] parameter(1)\n ROOT r = bf16[16,62,62,256] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f }");
-  EXPECT_EQ(forward.product, (HloProduct{1, 16 * 62 * 62, 256, 9 * 128, 2LL * 16 * 62 * 62 * 256 * 9 * 128}));
-  const HloTaskCost grouped = cost_of(x + "w = bf16[3,3,1,128] parameter(1)\n ROOT r = bf16[16,62,62,128] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=128 }");
-  EXPECT_EQ(grouped.matrix, 2.0 * 16 * 62 * 62 * 128 * 9);
-  EXPECT_FALSE(grouped.product) << "how the compiler lays groups on the unit is not known";
+}
+
+/// XLA writes products of several contracted dimensions as convolutions with a window as large as the further one.
+TEST(HloCost, AProductWrittenAsAConvolutionIsContractedAsAWhole) {
+  const HloTaskCost product = cost_of("ENTRY e { x = bf16[64,2,2,100] parameter(0)\n y = bf16[2,100,4096,1] parameter(1)\n "
+                                      "ROOT r = bf16[2,64,4096,1] convolution(x, y), window={size=1x2}, dim_labels=b01f_1io0->0bf1 }");
+  EXPECT_EQ(product.product, (HloProduct{1, 2 * 64, 4096, 200, 2LL * 2 * 64 * 4096 * 200}));
+}
+
+/// n and k of a pass of a convolution of an image of 16 x 32 x 32 x features, and how many passes it has.
+struct Pass {
+  std::int64_t n = 0, k = 0;
+  double passes = 0;
+  friend bool operator==(const Pass&, const Pass&) = default;
+};
+void PrintTo(const Pass& pass, std::ostream* out) { *out << pass.passes << " passes of " << pass.n << " x " << pass.k; }
+Pass pass_of_convolution(int features, int kernel_features, int out, int window, int groups = 1, const std::string& lhs_dilate = "") {
+  const int size = 32 - window + 1;
+  const std::string text = fmt::format("ENTRY e {{ x = bf16[16,{0},{0},{1}] parameter(0)\n w = bf16[{2},{2},{3},{4}] parameter(1)\n ROOT r = bf16[16,{5},{5},{4}] convolution(x, w), "
+                                       "window={{size={2}x{2}{7}}}, dim_labels=b01f_01io->b01f, feature_group_count={6} }}",
+                                       lhs_dilate.empty() ? 32 : 16, features, window, kernel_features, out, lhs_dilate.empty() ? size : size - 1, groups, lhs_dilate);
+  const HloTaskCost cost = cost_of(text);
+  if (!cost.product) return {};
+  const HloProduct& one = *cost.product;
+  return {one.n, one.k, cost.matrix / (2.0 * static_cast<double>(one.m) * static_cast<double>(one.n) * static_cast<double>(one.k))};
+}
+
+TEST(HloCost, APassOfAConvolutionContractsTheFeaturesUnderATap) {
+  EXPECT_EQ(pass_of_convolution(128, 128, 256, 3), (Pass{256, 128, 9}));
+  EXPECT_EQ(pass_of_convolution(64, 64, 64, 3), (Pass{64, 64, 9})) << "two taps of 64 do not lie side by side";
+  EXPECT_EQ(pass_of_convolution(64, 64, 64, 1), (Pass{64, 64, 1}));
+}
+
+TEST(HloCost, TapsOfFewFeaturesLieSideBySideByRowsOfTheWindow) {
+  EXPECT_EQ(pass_of_convolution(3, 3, 64, 7), (Pass{64, 21, 7})) << "the first layer of a ResNet";
+  EXPECT_EQ(pass_of_convolution(3, 3, 768, 16), (Pass{768, 48, 16})) << "patches of a vision transformer";
+  EXPECT_EQ(pass_of_convolution(40, 40, 128, 5), (Pass{128, 100, 10})) << "5 taps, 3 fit";
+  // Of 4 taps that reach into an image with a hole behind each element 2 meet one.
+  EXPECT_EQ(pass_of_convolution(32, 32, 128, 4, 1, " lhs_dilate=2x2").k, 64);
+}
+
+TEST(HloCost, GroupsOfFewFeaturesShareAPass) {
+  EXPECT_EQ(pass_of_convolution(256, 1, 256, 3, 256), (Pass{128, 1, 2 * 9})) << "depthwise: 128 features, each alone";
+  EXPECT_EQ(pass_of_convolution(64, 1, 64, 3, 64), (Pass{64, 1, 9}));
+  EXPECT_EQ(pass_of_convolution(256, 8, 256, 3, 32), (Pass{128, 8, 2 * 9})) << "16 groups of 8";
+  EXPECT_EQ(pass_of_convolution(400, 200, 400, 3, 2), (Pass{200, 200, 2 * 9}));
 }
 
 TEST(HloCost, ProductsOfLibrariesHaveTheDimensionsOfTheirConfiguration) {

@@ -81,6 +81,22 @@ TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
   EXPECT_EQ(overwritten(sum + " b = f32[8,128] broadcast(s), dimensions={0}\n ROOT d = f32[8,128] divide(e, b)"), Overwrites{});
 }
 
+TEST(HloMemoryRules, BesideATransposedResultAnotherWritesOverItsOwnLayoutOnly) {
+  const auto overwritten = [](const std::string& layout, const std::string& other) {
+    const HloModule module = module_of("HloModule m\n%f { p = f32[8,8]" + layout + " parameter(0)\n q = f32[8,8]{1,0} parameter(1)\n b = f32[8,8]{1,0} bitcast(p)\n e = f32[8,8]{1,0} negate(b)\n " + other +
+                                           "\n ROOT t = (f32[8,8]{1,0}, f32[8,8]{1,0}) tuple(e, o) }\nENTRY e { x = f32[8,8]{1,0} parameter(0)\n ROOT r = f32[1] custom-call(x), custom_call_target=\"g\" }\n",
+                                       true);
+    for (const HloComputation& computation : module.computations)
+      if (computation.name == "f") return hlo_buffers::overwrites_of_fused(computation);
+    return std::vector<hlo_buffers::Overwrite>{{9, 9}};
+  };
+  using Overwrites = std::vector<hlo_buffers::Overwrite>;
+  const std::string transposed = "o = f32[8,8]{1,0} transpose(q), dimensions={1,0}";
+  EXPECT_EQ(overwritten("{0,1}", transposed), Overwrites{});
+  EXPECT_EQ(overwritten("{1,0}", transposed), (Overwrites{{0, 0}}));
+  EXPECT_EQ(overwritten("{0,1}", "o = f32[8,8]{1,0} exponential(q)"), (Overwrites{{0, 0}, {1, 1}}));
+}
+
 TEST(HloMemoryRules, GapsCountOnTpusUnlessThereAreTooManyBuffersToPlace) {
   using namespace hlo_buffers;
   const auto lives = [](std::int64_t size, std::int64_t begin, std::int64_t end) { return Interval{{size}, begin, end}; };
@@ -106,6 +122,18 @@ TEST(HloMemoryRules, OnTpusWhatOtherDevicesWriteDoesNotLieInResults) {
   reuse_results(gpu, Compiler::gpu);
   EXPECT_EQ(tpu.intervals[0].sizes[hbm], 1024);
   EXPECT_EQ(gpu.intervals[0].sizes[hbm], 0);
+}
+
+TEST(HloMemoryRules, OnTpusWhatASparseCoreCollectsDoesNotLieInResults) {
+  const auto peak = [](const std::string& work) {
+    const std::string array = "f32[8,128]{1,0:T(8,128)}";
+    return peak_memory_of(module_of("HloModule m, is_scheduled=true\n%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n%c { p = " + array + " parameter(0)\n ROOT w = " + array + " " + work +
+                                        " }\nENTRY e { x = " + array + " parameter(0)\n a = ((" + array + "), " + array + ") call-start(x), async_execution_thread=\"sparsecore\", to_apply=%c\n b = " + array +
+                                        " call-done(a)\n y = f32[1]{0:T(128)} custom-call(b), custom_call_target=\"g\"\n ROOT r = " + array + " custom-call(y), custom_call_target=\"g\" }\n",
+                                    true))
+        ->hbm;
+  };
+  EXPECT_EQ(peak("all-reduce(p), replica_groups={}, to_apply=%s") - peak("negate(p)"), Bytes{8 * 128 * 4});
 }
 
 /// The layout's tiles say whose compiler it was. Allocated is more than the live set where gaps are left.

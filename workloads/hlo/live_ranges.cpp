@@ -98,6 +98,16 @@ class LiveRanges {
     return all;
   }
 
+  /// Whether other devices write the result: of a collective but the all-reduce, and of a SparseCore's call of any collective.
+  bool others_write(const HloInstruction& instruction) const {
+    if (instruction.phase == HloPhase::done) return false;
+    if (is_collective(instruction.opcode)) return instruction.opcode != HloOpcode::all_reduce;
+    return instruction.phase == HloPhase::start && std::any_of(instruction.calls.begin(), instruction.calls.end(), [&](const HloCall& call) {
+      const std::vector<HloInstruction>& inside = module_.computations[static_cast<std::size_t>(call.computation)].instructions;
+      return std::any_of(inside.begin(), inside.end(), [](const HloInstruction& one) { return is_collective(one.opcode); });
+    });
+  }
+
   void make(int i) {
     const HloInstruction& instruction = at(i);
     const bool hands_on = instruction.opcode == HloOpcode::tuple || instruction.opcode == HloOpcode::get_tuple_element;
@@ -106,7 +116,7 @@ class LiveRanges {
         if (const Leaves* const leaves = operand(instruction, n))
           for (const int version : *leaves) versions_[static_cast<std::size_t>(version)].last_use = i;
     values_[static_cast<std::size_t>(i)] = result(i, instruction);
-    if (is_collective(instruction.opcode) && instruction.opcode != HloOpcode::all_reduce && instruction.phase != HloPhase::done)
+    if (others_write(instruction))
       for (const int leaf : values_[static_cast<std::size_t>(i)])
         if (versions_[static_cast<std::size_t>(leaf)].made == i) versions_[static_cast<std::size_t>(leaf)].remote = true;
   }

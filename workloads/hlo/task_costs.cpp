@@ -55,12 +55,36 @@ double ragged_flops(const HloInstruction& dot, const HloShape& left) {
   return 2 * number(elements_of(*dot.shape)) * contracted / groups;
 }
 
-/// A convolution as one product: a row for each output position, contracted over the input features and all taps, on average. nullopt: it has groups, or nothing is computed.
-std::optional<HloProduct> contracted_over_taps(const HloProduct& product, const HloShape& output) {
-  const std::int64_t outputs = elements_of(output);
-  if (product.batch != 1 || product.flops <= 0 || product.n <= 0 || outputs < product.n) return std::nullopt;
-  const std::int64_t rows = outputs / product.n;
-  return HloProduct{1, rows, product.n, (product.flops - 1) / (2 * rows * product.n) + 1, product.flops};
+/// Whether the window covers more than half of the image in every dimension that has several taps, as that of a kernel's gradient does, and as in the products that
+/// XLA writes as convolutions, whose windows stand for further dimensions of a matrix.
+bool covers_image(const HloAttributes& convolution, const HloShape& input) {
+  for (std::size_t d = 0; d < convolution.window.size(); ++d) {
+    const HloWindowDimension& window = convolution.window[d];
+    const std::int64_t inputs = input.dims[static_cast<std::size_t>(convolution.convolution->input_spatial[d])];
+    if (window.size > 1 && 2 * window.size * window.rhs_dilate <= inputs * window.lhs_dilate) return false;
+  }
+  return true;
+}
+
+/// What one pass of the matrix unit computes of a convolution that product_of() takes: HloTaskCost::product. nullopt: groups of batches, or nothing is computed.
+std::optional<HloProduct> pass_of(const HloProduct& product, const HloInstruction& convolution, const HloShape& input, const HloShape& kernel) {
+  constexpr std::int64_t lanes = 128, least_side_by_side = 3;
+  const HloAttributes& attributes = *convolution.attributes;
+  const std::int64_t groups = product.batch, outputs = elements_of(*convolution.shape), features = kernel.dims[static_cast<std::size_t>(attributes.convolution->kernel_input)];
+  if (attributes.batch_group_count != 1 || product.flops <= 0 || outputs < groups * product.n) return std::nullopt;
+  const std::int64_t rows = outputs / (groups * product.n);
+  HloProduct pass{1, rows, product.n, features, product.flops};
+  if (groups > 1) {
+    pass.n *= std::clamp(lanes / std::max(product.n, features), std::int64_t{1}, groups);
+  } else if (covers_image(attributes, input)) {
+    pass.k = (product.flops - 1) / (2 * rows * product.n) + 1;
+  } else if (features * least_side_by_side <= lanes) {
+    // Taps of a row that meet an element, in the middle of the image.
+    const HloWindowDimension& row = attributes.window.back();
+    const std::int64_t taps = (row.size - 1) / row.lhs_dilate + 1, passes = (taps - 1) / (lanes / features) + 1;
+    pass.k = (features * taps - 1) / passes + 1;
+  }
+  return pass;
 }
 
 }  // namespace
@@ -142,7 +166,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       if (!product && tolerant_) return unknown(instruction, "a product whose operands are not there or do not fit");
       if (!product) return product.error();
       cost.matrix = number(product->flops);
-      cost.product = instruction.opcode == HloOpcode::convolution ? contracted_over_taps(*product, *instruction.shape) : *product;
+      cost.product = instruction.opcode == HloOpcode::convolution ? pass_of(*product, instruction, *first, *operand(computation, instruction, 1)) : *product;
       cost.products = 1;
       cost.rate = product_rate_of(computation, instruction);
       return cost;

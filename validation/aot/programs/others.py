@@ -46,6 +46,13 @@ def convolutions(mesh, batch=64, size=64, channels=128):
     return jax.jit(jax.grad(loss)), ([argument(mesh, (3, 3, channels, channels)) for _ in range(2)], argument(mesh, (batch, size, size, channels), "data"))
 
 
+def convolution(mesh, batch=128, size=224, channels=3, features=64, window=7, stride=2, groups=1, padding="SAME"):
+    """One convolution of images with few features to contract over, batches over "data"."""
+    def convolve(x, w):
+        return lax.conv_general_dilated(x, w, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups)
+    return jax.jit(convolve), (argument(mesh, (batch, size, size, channels), "data"), argument(mesh, (window, window, channels // groups, features)))
+
+
 def branches(mesh, size=4096):
     """A conditional, and a loop that ends when the data say so."""
     def body(x, w, flag):
@@ -53,6 +60,11 @@ def branches(mesh, size=4096):
         return lax.while_loop(lambda v: lax.psum(jnp.sum(jnp.abs(v.astype(jnp.float32))), "x") > 1e6, lambda v: v * 0.5, x)
     return jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(P("x"), P(), P()), out_specs=P("x"), check_vma=False)), (
         argument(mesh, (size * mesh.size, size), "x"), argument(mesh, (size, size)), argument(mesh, (1,), dtype=jnp.int32))
+
+
+def singular_values(mesh, batch=8, size=256):
+    """Singular values and vectors of a batch of matrices on one GPU."""
+    return jax.jit(lambda x: jnp.linalg.svd(x, full_matrices=False)), (argument(mesh, (batch, size, size), dtype=jnp.float32),)
 
 
 def sorted_rows(mesh, rows=1024, columns=16384):
