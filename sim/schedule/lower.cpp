@@ -109,6 +109,7 @@ class ProgramLowering {
 
   Status expand(std::size_t t, const Collective& collective) {
     const Task& task = program_.tasks[t];
+    const int number = collectives_++;
     auto expansion = expansion_of(t, collective);
     if (!expansion) return expansion.error();
     const std::vector<Edge> before = renumber(task.after);
@@ -116,7 +117,6 @@ class ProgramLowering {
       ends_.push_back(before);
       return success();
     }
-    const int number = collectives_++;
     Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input), own_block_of(program_, collective)};
     origin.in_switch = std::any_of(expansion->tasks.begin(), expansion->tasks.end(), [](const Task& step) {
       const auto* shift = std::get_if<Shift>(&step.op);

@@ -186,7 +186,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   std::ranges::move(made->notes, std::back_inserter(notes));
   summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(spec.collectives) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
                                                                     system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
-  return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
+  return Problem{std::move(made->schedule), spec.collectives, std::move(summary), std::move(made->tasks)};
 }
 
 Expected<Problem> make(const System& system, const ScheduleSpec& spec) {

@@ -166,6 +166,7 @@ struct Problem {
   Schedule schedule;
   CollectivePolicy collectives;
   ProblemSummary summary;
+  HloTasks hlo_tasks{};  // of a module, which must outlive them
 };
 
 /// The system in the form that the problem uses: for GEMM algorithms of one axis, a mesh with one axis `ring` over all devices, row-major. Errors: the mesh
