@@ -62,7 +62,7 @@ Expected<int> print_hlo(const Options& options, Console& console) {
   auto module = read_hlo_file(fields.text("hlo"), {.tolerant = counting->tolerant});
   if (!module) {
     Diagnostic why = module.error();
-    if (!counting->tolerant && why.message.ends_with("got the end")) why.message += "; --tolerant shows what is there of a file that is cut off";
+    if (!counting->tolerant && why.cause == Cause::cut_off) why.message += "; --tolerant shows what is there of a file that is cut off";
     return why;
   }
   Fields otherwise;

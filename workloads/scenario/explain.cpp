@@ -14,6 +14,7 @@
 #include "sim/analysis/operations.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/model/recost.hpp"
+#include "sim/schedule/lower.hpp"
 
 namespace podsim {
 
@@ -202,10 +203,7 @@ std::string stretch_label(const Program& program, TaskId id) {
   const std::optional<Origin>& origin = program.tasks[first].origin;
   if (!origin) return program.tasks[first].label;
   while (first > 0 && program.tasks[first - 1].origin && program.tasks[first - 1].origin->collective == origin->collective) --first;
-  constexpr std::string_view launch = " launch";
-  std::string label = program.tasks[first].label;
-  if (label.ends_with(launch)) label.resize(label.size() - launch.size());
-  return label;
+  return std::string{label_of_collective(program.tasks[first])};
 }
 
 std::vector<PathStretch> stretches_of(const Run& run, const std::vector<PathStep>& steps) {

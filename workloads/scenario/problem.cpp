@@ -120,7 +120,7 @@ Expected<Problem> make(const System& system, const PlannedTraining& planned) {
   ProblemSummary summary;
   summary.algorithm = planned.divided.step.pipeline.empty() ? "training" : planned.divided.step.pipeline;
   summary.training = std::make_shared<const TrainingSummary>(
-      TrainingSummary{planned.given, planned.divided, planned.options.steps, layers_of(planned.plan), std::move(made->pipeline), std::move(made->memory)});
+      TrainingSummary{planned.given, planned.divided, planned.options.steps, layers_of(planned.plan), std::move(made->pipeline), std::move(made->memory), std::move(made->outputs)});
   return Problem{std::move(made->schedule), {planned.collectives, {}}, std::move(summary)};
 }
 
