@@ -27,10 +27,11 @@ endfunction()
 #                [PUBLIC <target>...]            outside libraries that our headers include
 #                [PRIVATE <target>...]           outside libraries that only our sources include
 #                [SOURCES <file>...]             generated sources
-#                [TEST_DEPENDS <target>...])     what the tests need on top
+#                [TEST_DEPENDS <target>...]      what the tests need on top
+#                [THINNED_TESTS])                some tests try fewer cases under sanitizers (sim/base/test_cases.hpp)
 # A name in DEPENDS whose folder holds nothing yet is left out.
 function(podsim_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE;NO_INSTALL;FEW_OPTIMISATIONS" "" "DEPENDS;PROTOS;PUBLIC;PRIVATE;SOURCES;TEST_DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RECURSE;NO_INSTALL;FEW_OPTIMISATIONS;THINNED_TESTS" "" "DEPENDS;PROTOS;PUBLIC;PRIVATE;SOURCES;TEST_DEPENDS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "podsim_library(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -108,7 +109,11 @@ function(podsim_library name)
   endif()
 
   if(PODSIM_TESTS AND tests)
-    podsim_test(${name}_test SOURCES ${tests} LINK podsim::${name} ${arg_PRIVATE} ${arg_TEST_DEPENDS})
+    set(thinned)
+    if(arg_THINNED_TESTS)
+      set(thinned THINNED)
+    endif()
+    podsim_test(${name}_test ${thinned} SOURCES ${tests} LINK podsim::${name} ${arg_PRIVATE} ${arg_TEST_DEPENDS})
     if(protos)
       target_link_libraries(${name}_test PRIVATE podsim::${name}_proto)
     endif()
@@ -238,29 +243,27 @@ if(PODSIM_SANITIZERS)
   list(APPEND podsim_test_optimisation -fno-sanitize=all)
 endif()
 
-# podsim_test(<name> SOURCES <file>... LINK <target>...): a GoogleTest program.
+# podsim_test(<name> [THINNED] SOURCES <file>... LINK <target>...): a GoogleTest program. THINNED: its files may include sim/base/test_cases.hpp.
 # Its cases run in the root of the repository; PODSIM_SOURCE_DIR is that path for tests that open files by it.
 function(podsim_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "THINNED" "" "SOURCES;LINK")
   podsim_test_headers()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} podsim_test_settings podsim_warnings GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM podsim_test_headers)
   target_compile_options(${name} PRIVATE ${podsim_test_optimisation})
+  if(arg_THINNED)
+    target_compile_definitions(${name} PRIVATE PODSIM_THINNED_TESTS)
+  endif()
   set_property(GLOBAL APPEND PROPERTY PODSIM_TEST_PROGRAMS ${name})
   # The most expensive tests first, so that no processor waits for the last one: programs that are declared later stand on more.
   get_property(cost GLOBAL PROPERTY PODSIM_TEST_PROGRAMS)
   list(LENGTH cost cost)
   if(NOT PODSIM_SANITIZERS)
-    # ./test.sh leaves to the sanitized build what that tries whole: programs none of whose files thins its cases out there.
-    set(label unit_whole_when_sanitized)
-    foreach(source IN LISTS arg_SOURCES)
-      file(STRINGS "${source}" thinned REGEX "sim/base/test_cases\\.hpp" LIMIT_COUNT 1)
-      if(thinned)
-        set(label unit)
-      endif()
-    endforeach()
-    if(label STREQUAL unit_whole_when_sanitized)
+    # ./test.sh leaves to the sanitized build what that tries whole.
+    set(label unit)
+    if(NOT arg_THINNED)
+      set(label unit_whole_when_sanitized)
       set_property(GLOBAL APPEND PROPERTY PODSIM_WHOLE_WHEN_SANITIZED ${name})
     endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"

@@ -79,10 +79,26 @@ class LayerWriter {
       for (const std::string& name : inputs_of(*reader))
         if (reader != &layer.backward_weights || !has(handed, name)) add_once(kept, name);
     layer.forward = function_of(std::move(forward_), kept);
+    layer.tensors = tensors_of(parts, layer);
     return layer;
   }
 
  private:
+  static std::map<std::string, LayerTensor> tensors_of(const std::vector<NamedPart>& parts, const LayerFunctions& layer) {
+    using Use = LayerTensor::Use;
+    std::map<std::string, LayerTensor> tensors{{"X", {Use::input}}, {"Y", {Use::output}}, {"dY", {Use::output_gradient}}, {"dX", {Use::input_gradient}}};
+    for (const NamedPart& each : parts) {
+      const auto add = [&](const char* name, Use use) {
+        if (const auto named = each.names.find(name); named != each.names.end()) tensors.try_emplace(named->second, LayerTensor{use, each.part.name});
+      };
+      add("W", Use::weight), add("dW", Use::weight_gradient);
+      if (each.part.pass == Pass::forward) add("Y", Use::kept);
+    }
+    for (const TensorFunction* function : {&layer.forward, &layer.backward, &layer.backward_inputs, &layer.backward_weights})
+      for (const Buffer& parameter : function->parameters) tensors.try_emplace(parameter.tensor);
+    return tensors;
+  }
+
   const Submesh& submesh_;
   const Plan& plan_;
   const LayerOptions& options_;

@@ -1,6 +1,7 @@
 // A transformer layer as functions that schedules call: its forward and its backward pass, whole or split, with recomputation.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,13 @@ struct LayerOptions {
   bool whole = false;                // with recompute: everything again but `saved`, also what nothing needs
 };
 
+/// What a tensor is to a layer.
+struct LayerTensor {
+  enum class Use { input, output, output_gradient, input_gradient, weight, weight_gradient, kept };
+  Use use = Use::kept;
+  std::string stage{};  // weight, weight_gradient: whose; kept: whose output it is, else empty
+};
+
 /// Parameters are named by their tensors:
 ///   forward            X, <stage>.W -> Y, and what the backward pass reads besides, under the names that block_schedule() has for it ("norm1.Y",
 ///                      "in_proj.Y")
@@ -26,6 +34,7 @@ struct LayerOptions {
 /// A tensor has the same extents in all, so a buffer that one writes is what another is given.
 struct LayerFunctions {
   TensorFunction forward, backward, backward_inputs, backward_weights;
+  std::map<std::string, LayerTensor> tensors{};  // those of all parameters
 };
 
 /// Tasks that compute again are marked (Task::recompute). Nothing is computed that no result needs: the last product of a layer is not computed

@@ -100,6 +100,23 @@ TEST(LayerFunctions, KeepWhatTheBackwardPassReads) {
   EXPECT_FALSE(made.contains("out_proj.Y")) << "only the residual reads it";
 }
 
+TEST(LayerFunctions, SayWhatTheirParametersAre) {
+  const Mesh mesh = mesh_of(2, 2);
+  const Workload workload = *workload_of(testing::small_block(), mesh.devices());
+  const auto layer = layer_functions(*workload_submesh(mesh), workload, plans_for(workload).front().plan);
+  ASSERT_TRUE(layer) << to_text(layer.error());
+  using Use = LayerTensor::Use;
+  for (const TensorFunction* function : {&layer->forward, &layer->backward, &layer->backward_inputs, &layer->backward_weights})
+    for (const Buffer& parameter : function->parameters) EXPECT_TRUE(layer->tensors.contains(parameter.tensor)) << parameter.tensor;
+  const auto uses = [&](const std::string& tensor, Use use, const std::string& stage) {
+    const auto found = layer->tensors.find(tensor);
+    return found != layer->tensors.end() && found->second.use == use && found->second.stage == stage;
+  };
+  EXPECT_TRUE(uses("X", Use::input, "") && uses("Y", Use::output, "") && uses("dY", Use::output_gradient, "") && uses("dX", Use::input_gradient, ""));
+  EXPECT_TRUE(uses("ff1.W", Use::weight, "ff1") && uses("ff1.dW", Use::weight_gradient, "ff1"));
+  EXPECT_TRUE(uses("in_proj.Y", Use::kept, "in_proj") && uses("norm1.sums", Use::kept, "")) << "an output of a stage, and what is none";
+}
+
 std::vector<std::string> labels_of(const TensorFunction& function, std::string_view begin) {
   std::vector<std::string> labels;
   for (const Task& task : function.function.body.tasks)

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/model/shared_memory.hpp"
+#include "sim/schedule/lower.hpp"
 
 namespace podsim {
 
@@ -169,8 +170,7 @@ class Sorter {
     OperationMetrics operation;
     std::string_view label = task.label;
     if (task.origin) {
-      constexpr std::string_view launch = " launch";
-      if (label.ends_with(launch)) label.remove_suffix(launch.size());
+      label = label_of_collective(task);
       operation.category = podsim::name_of(task.origin->kind);
       operation.bytes = task.origin->input_bytes;
       operation.devices = devices_of(*task.origin, occurrence);

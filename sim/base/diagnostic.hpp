@@ -22,10 +22,15 @@ inline SourceLocation of_field(std::string name) { return {std::move(name), 0, 0
 /// Why there is no result. Tells whether the same input would fail again.
 enum class Cause {
   input,        // the input is wrong, or the request does not apply to it: it always fails
+  cut_off,      // the same: a text ends before it is complete
+  too_large,    // the same: more work than is done without being asked twice, as devices are simulated one by one
   cancelled,    // nothing is wrong: the work was told to stop (sim/base/cancellation.hpp)
   data,         // of a run on numbers: the schedule cannot work on these, such as a singular matrix
   environment,  // the computer failed: a process died, the disk is full, there is no memory. The same input may succeed at another time
 };
+
+/// Whether the same input always fails.
+constexpr bool is_of_input(Cause cause) { return cause == Cause::input || cause == Cause::cut_off || cause == Cause::too_large; }
 
 /// An error in an input, or another reason why there is no result. Printed as `FILE:LINE:COLUMN: message`; the message says what was expected and
 /// what was found.

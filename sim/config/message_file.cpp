@@ -69,6 +69,9 @@ SourceLocation location_of(const std::string& file, std::string_view text, std::
 }
 
 // ---- Protobuf's messages about text ---------------------------------------------------------------------------------------------------
+//
+// Protobuf 3.21 tells what is wrong with a text as a line, a column and an English sentence (io::ErrorCollector); it has no other form, and no hook for
+// unknown fields. So these sentences are read here, and nowhere else. bad_input_test has each of them; one that another version words otherwise stays as it is.
 
 /// The first text in quotes, and what follows it.
 struct Quote {

@@ -16,6 +16,8 @@ namespace podsim {
 
 namespace {
 
+constexpr std::string_view launch_word = " launch";  // behind the label of a Collective
+
 /// Each edge once, where it occurs first.
 void remove_repeated(std::vector<Edge>& edges) {
   std::set<std::tuple<int, Half, Half>> seen;
@@ -109,6 +111,7 @@ class ProgramLowering {
 
   Status expand(std::size_t t, const Collective& collective) {
     const Task& task = program_.tasks[t];
+    const int number = collectives_++;
     auto expansion = expansion_of(t, collective);
     if (!expansion) return expansion.error();
     const std::vector<Edge> before = renumber(task.after);
@@ -116,7 +119,6 @@ class ProgramLowering {
       ends_.push_back(before);
       return success();
     }
-    const int number = collectives_++;
     Origin origin{number, collective.kind, collective.axes.front(), bytes_of(program_, collective.input), own_block_of(program_, collective)};
     origin.in_switch = std::any_of(expansion->tasks.begin(), expansion->tasks.end(), [](const Task& step) {
       const auto* shift = std::get_if<Shift>(&step.op);
@@ -128,7 +130,7 @@ class ProgramLowering {
     const bool one_device = std::all_of(collective.axes.begin(), collective.axes.end(), [](const AxisView& view) { return view.size == 1; });
     std::vector<Edge> start = before;
     if (!one_device) {
-      Task launch{task.label + " launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, task.where, origin, task.written_at};
+      Task launch{task.label + std::string{launch_word}, Local{LocalKind::launch, {}, {}, 1, Unit::dma}, before, task.where, origin, task.written_at};
       for (const AxisView& view : collective.axes)
         for (const Queued& queued : queues_[view.axis]) launch.after.insert(launch.after.end(), queued.ends.begin(), queued.ends.end());
       remove_repeated(launch.after);
@@ -171,6 +173,11 @@ class ProgramLowering {
 };
 
 }  // namespace
+
+std::string_view label_of_collective(const Task& first) {
+  const std::string_view label = first.label;
+  return is_launch(first.op) ? label.substr(0, label.size() - launch_word.size()) : label;
+}
 
 Bytes own_block_of(const Program& program, const Collective& collective) {
   if (collective.input.buffer == collective.output.buffer) return {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/expected.hpp"
@@ -18,6 +19,9 @@ using CollectiveChooser = std::function<Expected<CollectiveAlgorithm>(const Sche
 /// The bytes that a device copies from the input of an out-of-place collective to its output, because it has them already: the input of an all-gather, an
 /// n-th of the input of a reduce-scatter, all-reduce (rounded up to elements) or all-to-all of n devices. Nothing if input and output share a buffer.
 Bytes own_block_of(const Program& program, const Collective& collective);
+
+/// The label of the Collective that tasks were lowered from, by the first of them.
+std::string_view label_of_collective(const Task& first);
 
 /// Replaces every Collective by one Local{launch} (dma) and its expansion. A pure function:
 ///   * The launch waits for the Collective's edges, and for the last tasks of the previous Collective on each of its axes (one queue per axis).

@@ -38,7 +38,7 @@ const std::string gemm = " --gemm m=16,n=16,k=16 ";
 TEST(BadCommand, Devices) {
   const std::string run = "run --machine tpu_v4 --slice 2x4 --mesh x=2,y=2 --collective all-gather --bytes 1KiB --devices ";
   const auto told = [&](const std::string& devices) { return podsim(run + devices).err; };
-  const std::string expected = ": expected devices from 0 to 7 of the slice, separated by commas, found ";
+  const std::string expected = ": expected devices from 0 to 7, separated by commas, found ";
   EXPECT_EQ(told("0,2,4,9"), "--devices:1:7" + expected + "\"9\"\n");
   EXPECT_EQ(told("0,2,-1,4"), "--devices:1:5" + expected + "\"-1\"\n");
   EXPECT_EQ(told("0,two"), "--devices:1:3" + expected + "\"two\"\n");
@@ -46,7 +46,7 @@ TEST(BadCommand, Devices) {
   EXPECT_EQ(told("99999999999999999999"), "--devices:1:1" + expected + "\"99999999999999999999\"\n");
   EXPECT_EQ(told("0,2,4,2"), "--devices:1:7: expected every device once, found 2 again\n");
   EXPECT_EQ(podsim("run --machine tpu_v4 --slice 1x1 --collective all-gather --bytes 1KiB --devices 1").err,
-            "--devices:1:1: expected 0, the only device of the slice, found \"1\"\n");
+            "--devices:1:1: expected 0, the only device, found \"1\"\n");
   const std::string fewer = "--devices: expected 4 devices, as many as the mesh x=2,y=2 has, found ";
   expect_each({{run + "0,2,4", fewer + "3"},
                {run + "0,2,4,6,7", fewer + "5"},

@@ -113,7 +113,8 @@ Expected<int> check_and_print(const Options& options, Console& console) {
     edges = *std::move(named);
   }
   line.end();
-  const auto training = problem->problem.summary.training != nullptr ? training_check(*found) : std::nullopt;
+  const auto& step = problem->problem.summary.training;
+  const auto training = step != nullptr ? training_check(*found, step->outputs) : std::nullopt;
   const auto& program = problem->problem.summary.program;
   const std::optional<Bytes> received = program ? std::optional{program->cost.received} : std::nullopt;
   const auto table = [&] { return check_table(*found, training) + (audited ? "\n" + edges_table(edges) : ""); };

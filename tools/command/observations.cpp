@@ -57,7 +57,7 @@ Expected<Imported> imported_observations(const Options& options) {
   Imported all;
   for (const std::string& file : files) {
     auto imported = import_file(options.text("from"), file == "-" ? "/dev/stdin" : file, how);
-    if (!imported && imported.error().cause == Cause::input && !options.given("from"))
+    if (!imported && is_of_input(imported.error().cause) && !options.given("from"))
       return Diagnostic{imported.error().where, imported.error().message + "; --from names other forms than csv"};
     if (!imported) return imported.error();
     all.observations.insert(all.observations.end(), imported->observations.begin(), imported->observations.end());

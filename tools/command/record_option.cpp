@@ -33,7 +33,7 @@ Status write_record(Sink& sink, const Run& run, Details details, const Options& 
     auto explanation = explain(run, how);
     if (explanation)
       details.explanation = *std::move(explanation);
-    else if (explanation.error().cause != Cause::input)
+    else if (!is_of_input(explanation.error().cause))
       return explanation.error();
     else
       missing.push_back("the critical path and what each machine value would change: " + explanation.error().message);

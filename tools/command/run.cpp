@@ -124,7 +124,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   auto run = simulate(*system, *problem, *how);
   if (!run) {
     Diagnostic why = run.error();
-    if (const std::vector<std::string> notes = alignment_notes(*system); !notes.empty() && why.message.find("simulated one by one") != std::string::npos)
+    if (const std::vector<std::string> notes = alignment_notes(*system); !notes.empty() && why.cause == Cause::too_large)
       why.message += ". A mesh whose axes are whole dimensions of the slice folds: " + notes.front();
     return why;
   }

@@ -25,23 +25,12 @@ OptionGroup hlo_options() {
                  system_options(false), output_options(table_json)});
 }
 
-/// The axes alone, without a slice under them.
-Expected<Mesh> axes_of(const Fields& fields) {
-  const auto sizes = parse_mesh(fields.text("mesh"), fields.where("mesh"));
-  if (!sizes) return sizes.error();
-  std::vector<MeshAxis> axes;
-  for (const auto& [name, size] : *sizes) axes.push_back({name, size});
-  auto mesh = Mesh::make(std::move(axes));
-  if (!mesh) return Diagnostic{fields.where("mesh"), mesh.error().message};
-  return mesh;
-}
-
 /// nullopt: nothing says the axes.
 Expected<std::optional<Mesh>> mesh_of_module(const Fields& fields, const HloModule& module) {
   if (!fields.has("slice") && !fields.has("mesh")) return std::optional<Mesh>{};
   const auto system = fields.has("slice") ? read_system(fields) : Expected<System>{Diagnostic{}};
   if (fields.has("slice") && !system) return system.error();
-  const auto mesh = fields.has("slice") ? Expected<Mesh>{system->mesh} : axes_of(fields);
+  const auto mesh = fields.has("slice") ? Expected<Mesh>{system->mesh} : parse_axes(fields.text("mesh"), fields.where("mesh"));
   if (!mesh) return mesh.error();
   // Where the header does not tell the devices, groups tell the least.
   const auto pods = fields.integer("pods", 1, 1024);
@@ -62,7 +51,7 @@ Expected<int> print_hlo(const Options& options, Console& console) {
   auto module = read_hlo_file(fields.text("hlo"), {.tolerant = counting->tolerant});
   if (!module) {
     Diagnostic why = module.error();
-    if (!counting->tolerant && why.message.ends_with("got the end")) why.message += "; --tolerant shows what is there of a file that is cut off";
+    if (!counting->tolerant && why.cause == Cause::cut_off) why.message += "; --tolerant shows what is there of a file that is cut off";
     return why;
   }
   Fields otherwise;

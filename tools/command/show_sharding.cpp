@@ -58,16 +58,6 @@ Expected<Extents> read_array(const Options& options) {
   return extents;
 }
 
-Expected<Mesh> read_mesh(const Options& options) {
-  const auto sizes = parse_mesh(options.text("mesh"), option("mesh"));
-  if (!sizes) return sizes.error();
-  std::vector<MeshAxis> axes;
-  for (const auto& [name, size] : *sizes) axes.push_back({name, size});
-  auto mesh = Mesh::make(std::move(axes));
-  if (!mesh) return Diagnostic{option("mesh"), mesh.error().message};
-  return mesh;
-}
-
 /// The number of each device of a mesh of `count`.
 Expected<std::vector<std::int64_t>> read_devices(const Options& options, std::int64_t count) {
   std::int64_t in_slice = largest_device + 1;
@@ -89,15 +79,9 @@ Expected<std::vector<std::int64_t>> read_devices(const Options& options, std::in
     std::iota(numbers.begin(), numbers.end(), 0);
     return numbers;
   }
-  for (const std::string& piece : split(options.text("devices"))) {
-    const auto number = parse_integer(piece, 0, in_slice - 1, option("devices"));
-    if (!number) return number.error();
-    numbers.push_back(*number);
-  }
-  std::vector<std::int64_t> sorted = numbers;
-  std::sort(sorted.begin(), sorted.end());
-  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-    return Diagnostic{option("devices"), fmt::format("expected every device at most once, got {} again", *twice)};
+  const auto listed = parse_devices(options.text("devices"), in_slice, option("devices"));
+  if (!listed) return listed.error();
+  numbers.assign(listed->begin(), listed->end());
   if (static_cast<std::int64_t>(numbers.size()) != count)
     return Diagnostic{option("devices"), fmt::format("expected the {} devices of the mesh, got {}", count, numbers.size())};
   return numbers;
@@ -160,7 +144,7 @@ Status read_sharding(const Options& options, ShardingQuestion& question, std::ve
     if (!options.has("mesh")) return lay_on_tiles(question, positions);
   }
   if (!options.has("mesh")) return Diagnostic{{}, "a mesh is needed: --mesh x=4,y=2"};
-  auto mesh = read_mesh(options);
+  auto mesh = parse_axes(options.text("mesh"), option("mesh"));
   if (!mesh) return mesh.error();
   array.mesh = *std::move(mesh);
   const std::size_t rank = question.extents.size();

@@ -66,12 +66,16 @@ std::string text_of(const CheckedOutput& output) {
 
 }  // namespace
 
-std::optional<TrainingCheck> training_check(const CheckReport& report) {
+std::optional<TrainingCheck> training_check(const CheckReport& report, const TrainingOutputs& outputs) {
   TrainingCheck check;
   for (const OutputError& output : report.errors) {
-    if (output.name.starts_with("loss ")) check.losses.push_back(output.found), check.reference.push_back(output.expected);
-    if (output.name.starts_with("d ")) check.max_gradient_error = std::max(check.max_gradient_error, output.max_rel_error);
-    if (output.name.starts_with("new ")) check.max_parameter_error = std::max(check.max_parameter_error, output.max_rel_error);
+    const auto known = outputs.find(output.name);
+    if (known == outputs.end()) continue;
+    switch (known->second) {
+      case TrainingOutput::loss: check.losses.push_back(output.found), check.reference.push_back(output.expected); break;
+      case TrainingOutput::gradient: check.max_gradient_error = std::max(check.max_gradient_error, output.max_rel_error); break;
+      case TrainingOutput::parameter: check.max_parameter_error = std::max(check.max_parameter_error, output.max_rel_error); break;
+    }
   }
   if (check.losses.empty()) return std::nullopt;
   return check;

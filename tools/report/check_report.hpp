@@ -7,6 +7,7 @@
 
 #include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/validate.hpp"
+#include "workloads/training/step_schedule.hpp"
 
 namespace podsim {
 
@@ -23,8 +24,8 @@ struct TrainingCheck {
   std::vector<double> losses, reference;  // of each step, on the devices and on one in float64
   double max_gradient_error = 0, max_parameter_error = 0;
 };
-/// nullopt: the check compared no training steps (training_schedule() names its outputs).
-std::optional<TrainingCheck> training_check(const CheckReport& report);
+/// nullopt: the check compared none of these outputs.
+std::optional<TrainingCheck> training_check(const CheckReport& report, const TrainingOutputs& outputs);
 
 std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training = {});
 /// Quantities that were not compared are null. `edges`: null if they were not audited. `received`: by a device of a sharded

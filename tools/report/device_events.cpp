@@ -134,7 +134,10 @@ class DeviceReader {
     return static_cast<std::int64_t>(task) * mesh_.devices() + sender.value + 1;
   }
 
-  void add(Group group, const TraceEvent& event) { placed_.push_back({group, event}); }
+  void add(Group group, TraceEvent event) {
+    event.on_core = group == compute;
+    placed_.push_back({group, event});
+  }
 
   DeviceEvents put_on_lines() {
     const auto key = [](const Placed& p) { return std::tuple{p.group, p.event.begin, p.event.end, p.event.task, p.event.kind}; };

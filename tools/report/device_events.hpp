@@ -25,6 +25,7 @@ struct TraceEvent {
   std::uint32_t hops = 0;  // of a half
   std::uint32_t line = 0;  // position in DeviceEvents::lines
   Kind kind = Kind::work;
+  bool on_core = false;   // of work: on a line `compute`, not `dma`
   int sign = 0;           // of a Shift's half: the direction of travel along the axis, +1 or -1
   std::int64_t flow = 0;  // of a half: the number of the transfer, equal on both sides and unique
 };

@@ -64,7 +64,7 @@ std::vector<LevelSpan> spans_on_core(const ProgramLevels& program, const DeviceE
   std::vector<std::size_t> open;      // in `spans`, by depth from 1
   std::vector<std::uint32_t> path;    // of a task, likewise
   for (const TraceEvent& event : events.events) {
-    if (event.kind != TraceEvent::Kind::work || event.end == event.begin || !events.lines[event.line].starts_with("compute")) continue;
+    if (event.kind != TraceEvent::Kind::work || event.end == event.begin || !event.on_core) continue;
     std::uint32_t at = program.level_of[event.task.index()];
     path.resize(levels[at].depth);
     for (; at != 0; at = levels[at].parent) path[levels[at].depth - 1] = at;

@@ -227,7 +227,7 @@ class DevicePlanes {
     std::ranges::stable_sort(line.events, [](const Event& a, const Event& b) { return std::pair{a.begin, a.end} < std::pair{b.begin, b.end}; });
   }
 
-  [[nodiscard]] bool is_dma(const TraceEvent& event) const { return event.kind == TraceEvent::Kind::work && events_.lines[event.line].starts_with("dma"); }
+  [[nodiscard]] bool is_dma(const TraceEvent& event) const { return event.kind == TraceEvent::Kind::work && !event.on_core; }
   [[nodiscard]] static bool is_half(const TraceEvent& event) {
     return event.kind == TraceEvent::Kind::send || event.kind == TraceEvent::Kind::receive;
   }

@@ -17,7 +17,7 @@ Expected<std::string> key_of_alternatives(const System& system, const ProblemSpe
   for (const Alternative& alternative : alternatives(system)) {
     auto posed = pose(alternative.system, problem, options);
     const auto lowered = posed ? lower_problem(posed->system, std::move(posed->problem), options) : Expected<LoweredProblem>{posed.error()};
-    if (!lowered && lowered.error().cause != Cause::input) return lowered.error();
+    if (!lowered && !is_of_input(lowered.error().cause)) return lowered.error();
     keys += lowered ? content_key({key_of_placement(posed->system.placement), key_of_schedule(lowered->lowered)}) : to_text(lowered.error());
   }
   return keys;
@@ -50,7 +50,7 @@ std::shared_ptr<const SharedSystem> RecentSystems::system(const PointInputs& inp
   auto system = system_of(fields);
   std::string hardware = system ? key_of_hardware(*system) : "";
   auto made = std::make_shared<const SharedSystem>(SharedSystem{std::move(system), std::move(hardware)});
-  if (!made->system && made->system.error().cause != Cause::input) return made;  // another attempt may succeed
+  if (!made->system && !is_of_input(made->system.error().cause)) return made;  // another attempt may succeed
   const std::scoped_lock lock{mutex_};
   if (auto known = find()) return known;
   systems_.emplace_back(std::move(id), made);

@@ -105,7 +105,7 @@ void PointRunner::run_point(std::size_t position, const PointInputs& inputs, Rec
   const Status ended = run_as_memory_lasts(position, inputs, systems, claimed, sink);
   if (ended) return;
   const Diagnostic& why = ended.error();
-  if (why.cause == Cause::input) {
+  if (is_of_input(why.cause)) {
     const std::string reason = to_text(why);
     sink.add({std::nullopt, claimed.empty() ? std::vector{skipped(position, reason)} : claims_->settle(claimed, reason)});
     return;

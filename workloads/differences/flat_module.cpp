@@ -1,12 +1,11 @@
 #include "workloads/differences/flat_module.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "sim/base/invariant.hpp"
 #include "sim/schedule/calls.hpp"
@@ -17,79 +16,59 @@ namespace podsim {
 
 namespace {
 
-using Instructions = std::map<std::string, const HloInstruction*, std::less<>>;
-
-/// By name. XLA gives every instruction of a module a name of its own.
-Instructions instructions_by_name(const HloModule& module) {
-  Instructions names;
-  for (const HloComputation& computation : module.computations)
-    for (const HloInstruction& instruction : computation.instructions) names.try_emplace(instruction.name, &instruction);
-  return names;
-}
-
-/// Takes the first word off a text.
-std::string_view next_word(std::string_view& text) {
-  const std::size_t space = text.find(' ');
-  const std::string_view word = text.substr(0, space);
-  text = space == std::string_view::npos ? std::string_view{} : text.substr(space + 1);
-  return word;
-}
-
 bool is_core(const Op& op) {
   const auto* local = std::get_if<Local>(&op);
   return std::holds_alternative<Matmul>(op) || (local != nullptr && local->unit == Unit::core);
 }
 
-ModuleTask::Part part_of(const Task& task) {
-  const auto* local = std::get_if<Local>(&task.op);
-  if (local == nullptr) return is_core(task.op) ? ModuleTask::Part::work : ModuleTask::Part::transfer;
-  if (local->kind == LocalKind::join) return local->unit == Unit::core ? ModuleTask::Part::wait : ModuleTask::Part::boundary;
-  if (local->kind == LocalKind::alias) return ModuleTask::Part::place;
-  return local->unit == Unit::core ? ModuleTask::Part::work : ModuleTask::Part::transfer;
+/// A task of the program, or of trip `trip` of a loop.
+ModuleTask described(const HloTask& task, const Op& op, const HloTask* trip) {
+  ModuleTask described;
+  if (task.role == HloTask::Role::place || (task.role == HloTask::Role::wait && !is_core(op)))
+    described.part = ModuleTask::Part::place;
+  else
+    described.part = task.role == HloTask::Role::wait ? ModuleTask::Part::wait : is_core(op) ? ModuleTask::Part::work : ModuleTask::Part::transfer;
+  described.instruction = task.instruction;
+  described.makes_operand = task.role == HloTask::Role::operand;
+  if (trip != nullptr) described.loop = trip->instruction->name, described.trip = trip->trip;
+  return described;
 }
 
-/// Reads the label: "LOOP TRIP begin|end", or with "LOOP TRIP " before it in a loop, and "wait for ", "place " or "make " before it in what belongs
-/// to an instruction, its name (hlo_schedule()).
-ModuleTask described(const Task& task, const Instructions& instructions) {
-  ModuleTask described;
-  described.part = part_of(task);
-  std::string_view rest = task.label;
-  const std::string_view whole = rest;
-  const auto loop = instructions.find(next_word(rest));
-  if (loop != instructions.end() && loop->second->opcode == HloOpcode::while_) {
-    const std::string_view number = next_word(rest);
-    std::int64_t trip = -1;
-    if (const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), trip); status == std::errc{} && trip >= 0) {
-      described.loop = loop->first;
-      described.trip = trip;
-    } else {
-      rest = whole;
+/// What the tasks of a module's program stand for once its calls are written out (inline_calls()): of each call its begin, the tasks of its function, its end.
+std::vector<ModuleTask> written_out(const Schedule& schedule, const HloTasks& tasks) {
+  std::vector<ModuleTask> all;
+  const std::vector<Task>& program = schedule.programs.front().tasks;
+  for (std::size_t t = 0; t < program.size(); ++t) {
+    const HloTask& task = tasks.program[t];
+    const auto* call = std::get_if<Call>(&program[t].op);
+    if (call == nullptr) {
+      all.push_back(described(task, program[t].op, nullptr));
+      continue;
     }
-  } else {
-    rest = whole;
+    ModuleTask boundary;
+    boundary.part = ModuleTask::Part::boundary;
+    boundary.loop = task.instruction->name, boundary.trip = task.trip;
+    const auto function = static_cast<std::size_t>(call->function);
+    const std::vector<Task>& body = schedule.functions[function].body.tasks;
+    all.push_back(boundary);
+    for (std::size_t b = 0; b < body.size(); ++b) all.push_back(described(tasks.functions[function][b], body[b].op, &task));
+    all.push_back(boundary);
   }
-  if (described.part == ModuleTask::Part::boundary) return described;
-  for (const std::string_view before : {"wait for ", "place ", "make "})
-    if (rest.starts_with(before)) {
-      rest.remove_prefix(before.size());
-      described.makes_operand = before == "make ";
-      break;
-    }
-  if (const auto found = instructions.find(next_word(rest)); found != instructions.end()) described.instruction = found->second;
-  return described;
+  return all;
 }
 
 /// For each task of the first program before lowering, its tasks behind it: [first, last).
 std::vector<std::pair<std::size_t, std::size_t>> lowered_ranges(const std::vector<Task>& tasks, const std::vector<Task>& lowered) {
   std::vector<std::pair<std::size_t, std::size_t>> ranges;
   std::size_t at = 0;
+  int collective = 0;
   for (const Task& task : tasks) {
     const std::size_t first = at;
     if (!std::holds_alternative<Collective>(task.op)) {
       ++at;
-    } else if (at < lowered.size() && lowered[at].origin && lowered[at].label.starts_with(task.label)) {  // else nothing is left of it
-      const int number = lowered[at].origin->collective;
-      while (at < lowered.size() && lowered[at].origin && lowered[at].origin->collective == number) ++at;
+    } else {
+      while (at < lowered.size() && lowered[at].origin && lowered[at].origin->collective == collective) ++at;
+      ++collective;
     }
     ranges.emplace_back(first, at);
   }
@@ -140,19 +119,19 @@ Expected<Picoseconds> makespan_of(const Expected<Run>& run) {
 Expected<FlatModule> flat_module(const System& system, const HloSpec& spec, const RunOptions& options) {
   auto problem = make_problem(system, spec);
   if (!problem) return problem.error();
+  std::vector<ModuleTask> described = written_out(problem->schedule, std::exchange(problem->hlo_tasks, {}));
   problem->schedule = inline_calls(problem->schedule);
   auto run = simulate(system, *problem, options);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
-  FlatModule flat{system, *std::move(problem), {}, run->metrics.makespan, run->row.result};
-  const Instructions instructions = instructions_by_name(*spec.module);
+  FlatModule flat{system, *std::move(problem), std::move(described), run->metrics.makespan, run->row.result};
   const std::vector<Task>& tasks = flat.program().tasks;
   const auto ranges = lowered_ranges(tasks, run->lowered->programs.front().tasks);
   const std::vector<double> link_bytes = link_bytes_by_task(*run);
   const std::uint32_t node = run->model.node_of[run->metrics.busiest.index()];
-  flat.tasks.reserve(tasks.size());
+  PODSIM_ASSERT(flat.tasks.size() == tasks.size());
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    ModuleTask one = described(tasks[t], instructions);
+    ModuleTask& one = flat.tasks[t];
     std::optional<std::pair<Picoseconds, Picoseconds>> times;
     for (std::size_t l = ranges[t].first; l < ranges[t].second; ++l) {
       one.link_bytes += link_bytes[l];
@@ -160,7 +139,6 @@ Expected<FlatModule> flat_module(const System& system, const HloSpec& spec, cons
       if (of_step) times = !times ? of_step : std::pair{std::min(times->first, of_step->first), std::max(times->second, of_step->second)};
     }
     if (times) one.begin = times->first, one.end = times->second;
-    flat.tasks.push_back(std::move(one));
   }
   return flat;
 }

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/task_costs.hpp"
 #include "workloads/hlo/testing.hpp"
@@ -346,6 +350,36 @@ TEST(HloCost, CountingFindsTheReduceScattersInWaitingThatSimulatingFinds) {
   const auto schedule = hlo_schedule(module, *Mesh::make({{"x", 4}}));
   ASSERT_TRUE(schedule) << to_text(schedule.error());
   EXPECT_THAT(schedule->notes, ElementsAre(::testing::HasSubstr("of 1 all-reduces only the own block is used, of a first")));
+}
+
+/// "all-reduce wait", or "w trip 2".
+std::string text_of(const HloTask& task) {
+  constexpr std::array<const char*, 5> roles{"", " operand", " place", " wait", " trip"};
+  const std::string name = task.instruction == nullptr ? "none" : task.instruction->name;
+  return name + roles[static_cast<std::size_t>(task.role)] + (task.trip < 0 ? "" : fmt::format(" {}", task.trip));
+}
+std::vector<std::string> texts_of(const std::vector<HloTask>& tasks) {
+  std::vector<std::string> texts;
+  std::ranges::transform(tasks, std::back_inserter(texts), text_of);
+  return texts;
+}
+
+TEST(HloSchedule, TasksSayWhatTheyStandForWhateverTheirInstructionsAreCalled) {
+  const HloModule module = module_of(
+      "HloModule m, is_scheduled=true, num_partitions=4\n%condition { s = (f32[8]) parameter(0)\n ROOT l = pred[] constant(true) }\n"
+      "%body { s = (f32[8]) parameter(0)\n x = f32[8] get-tuple-element(s), index=0\n place = f32[8] sort(x), dimensions={0}\n ROOT t = (f32[8]) tuple(place) }\n"
+      "%inner { i = f32[8] parameter(0)\n ROOT n = f32[8] negate(i) }\n"
+      "ENTRY e { p = f32[8] parameter(0)\n for = f32[32] all-gather(p), replica_groups={}, dimensions={0}\n"
+      " n.start = ((f32[8]), f32[8], u32[]) async-start(p), calls=%inner\n n.done = f32[8] async-done(n.start)\n t0 = (f32[8]) tuple(n.done)\n"
+      " w = (f32[8]) while(t0), condition=%condition, body=%body, backend_config={\"known_trip_count\":{\"n\":\"2\"}}\n"
+      " y = f32[8] get-tuple-element(w), index=0\n ROOT r = (f32[32], f32[8]) tuple(for, y) }\n");
+  const auto made = hlo_schedule(module, *Mesh::make({{"x", 4}}));
+  ASSERT_TRUE(made) << to_text(made.error());
+  ASSERT_EQ(made->tasks.program.size(), made->schedule.programs.front().tasks.size());
+  EXPECT_THAT(texts_of(made->tasks.program), ElementsAre("for", "for wait", "n.start", "n.done wait", "w trip 0", "w trip 1"));
+  ASSERT_THAT(made->tasks.functions, SizeIs(1));
+  EXPECT_THAT(texts_of(made->tasks.functions.front()), ElementsAre("place"));
+  EXPECT_EQ(made->schedule.programs.front().tasks[2].label, "n.start") << "its only work, as in profiles";
 }
 
 TEST(HloCost, CoverageCountsExecutions) {

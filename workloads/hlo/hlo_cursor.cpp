@@ -158,7 +158,7 @@ Diagnostic HloCursor::expected_at(std::size_t at, std::string_view what) const {
   const std::string_view rest = text_.substr(std::min(at, text_.size()));
   const std::string_view line = rest.substr(0, std::min(rest.find('\n'), longest_found));
   const std::string found = rest.empty() ? "the end" : line.empty() ? "the end of the line" : quoted(line);
-  return {where(at), "expected " + std::string{what} + ", got " + found};
+  return {where(at), "expected " + std::string{what} + ", got " + found, rest.empty() ? Cause::cut_off : Cause::input};
 }
 
 std::string unescaped(std::string_view quoted) {

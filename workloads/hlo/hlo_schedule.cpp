@@ -67,6 +67,7 @@ Expected<const ModuleWriter::Body*> ModuleWriter::body(const HloComputation& com
   writer.place(*result, shapes, wanted);
   made.function = static_cast<int>(functions_.size());
   functions_.push_back({computation.name, parameters, std::move(builder).finish()});
+  function_tasks_.push_back(std::move(writer.tasks()));
   return &(bodies_[number] = std::move(made));
 }
 
@@ -127,6 +128,7 @@ Expected<HloSchedule> ModuleWriter::write() {
   writer.place(*result, shapes, wanted);
   HloSchedule made;
   made.schedule = {module_.name, mesh_, {std::move(builder).finish()}, {}, std::move(functions_)};
+  made.tasks = {std::move(writer.tasks()), std::move(function_tasks_)};
   made.instructions = instructions_of(module_);
   made.kernels = std::move(kernels_);
   made.opaque = std::move(opaque_);

@@ -66,8 +66,29 @@ struct HloStatedAlgorithm {
   friend bool operator==(const HloStatedAlgorithm&, const HloStatedAlgorithm&) = default;
 };
 
+/// What a task stands for.
+struct HloTask {
+  enum class Role {
+    itself,   // what the instruction computes, copies or sends
+    operand,  // an operand of it, made where it is used
+    place,    // what it reads or makes in another place or form: free in time
+    wait,     // for what it began
+    trip,     // of a loop: a Call
+  };
+  const HloInstruction* instruction = nullptr;  // of the module; null: results of a computation, put in their place
+  Role role = Role::itself;
+  std::int64_t trip = -1;  // of Role::trip, from 0 on
+};
+
+/// In the order of the schedule's tasks.
+struct HloTasks {
+  std::vector<HloTask> program{};
+  std::vector<std::vector<HloTask>> functions{};
+};
+
 struct HloSchedule {
   Schedule schedule;
+  HloTasks tasks{};
   std::vector<HloKernel> kernels{};  // by OpaqueCost::operation
   std::size_t instructions = 0;  // of the module
   std::vector<HloOpaque> opaque{};

@@ -124,16 +124,19 @@ Edges ProgramWriter::before(const std::vector<BufferId>& reads, const std::vecto
   return edges;
 }
 
-TaskId ProgramWriter::task(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core) {
+TaskId ProgramWriter::add(std::string label, Op op, Edges after, HloTask::Role role, Guard guard) {
+  tasks_.push_back({writing_ == nullptr ? nullptr : &known_as(*writing_), role});
+  return builder_.add(std::move(label), std::move(op), std::move(after), std::move(guard));
+}
+
+TaskId ProgramWriter::task(std::string label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core, HloTask::Role role) {
   append(after, before(reads, writes));
   if (is_beside_core_ && on_core) {
     if (last_beside_) after.push_back(Edge{*last_beside_});
     if (auto* const local = std::get_if<Local>(&op)) local->unit = Unit::dma;
   }
   make_unique(after);
-  std::string named = label;
-  if (const std::size_t at = renamed_.first.empty() ? std::string::npos : named.find(renamed_.first); at != std::string::npos) named.replace(at, renamed_.first.size(), renamed_.second);
-  const TaskId id = builder_.add(std::move(named), std::move(op), std::move(after));
+  const TaskId id = add(std::move(label), std::move(op), std::move(after), role);
   for (const BufferId buffer : reads) uses_[buffer.index()].readers.push_back(Edge{id});
   for (const BufferId buffer : writes) uses_[buffer.index()] = {{Edge{id}}, {}};
   if (on_core) (is_beside_core_ ? last_beside_ : last_core_) = id;
@@ -151,7 +154,7 @@ TaskId ProgramWriter::view(const std::string& label, const std::vector<Region>& 
                        builder_.buffer(from.front().buffer).dtype == builder_.buffer(to.front().buffer).dtype;
   Local local{is_copy ? LocalKind::alias : LocalKind::opaque, from, to, 1, Unit::dma};
   if (!is_copy) local.opaque.bytes = Bytes{}, local.opaque.time = Seconds{};
-  return task(label, std::move(local), buffers(from), buffers(to), std::move(after), false);
+  return task(label, std::move(local), buffers(from), buffers(to), std::move(after), false, HloTask::Role::place);
 }
 
 Edges ProgramWriter::text_order() const {
@@ -160,7 +163,7 @@ Edges ProgramWriter::text_order() const {
 }
 
 void ProgramWriter::wait_for(const std::string& label, const Edges& ended, const HloValue& value) {
-  const TaskId id = task(label, Local{LocalKind::join, {}, {}}, {}, {}, ended, true);
+  const TaskId id = task(label, Local{LocalKind::join, {}, {}}, {}, {}, ended, true, HloTask::Role::wait);
   for (const HloLeaf& leaf : value)
     if (leaf.buffer) uses_[leaf.buffer->index()].writers.push_back(Edge{id});
 }
@@ -170,6 +173,7 @@ void ProgramWriter::place(const HloValue& value, const std::vector<const HloShap
     Region from;
     BufferId to;
   };
+  const HloInstruction* const written = std::exchange(writing_, nullptr);
   std::vector<Copy> copies;
   for (std::size_t leaf = 0; leaf < value.size(); ++leaf) {
     if (!wanted[leaf] || value[leaf].buffer == wanted[leaf]) continue;
@@ -184,7 +188,7 @@ void ProgramWriter::place(const HloValue& value, const std::vector<const HloShap
         const BufferId aside = add_buffer({fmt::format("{} aside", like.name), like.extents, like.dtype, Role::scratch, {}, {}}, true);
         const Region there = region_of(aside, like.extents), here = builder_.whole(copies[c].from.buffer);
         // Before the copy that overwrites it: that one comes later in this list of tasks.
-        task("place " + like.name, Local{LocalKind::alias, {here}, {there}, 1, Unit::dma}, {here.buffer}, {aside}, {}, false);
+        task("place " + like.name, Local{LocalKind::alias, {here}, {there}, 1, Unit::dma}, {here.buffer}, {aside}, {}, false, HloTask::Role::place);
         copies[c].from.buffer = aside;
         break;
       }
@@ -196,6 +200,7 @@ void ProgramWriter::place(const HloValue& value, const std::vector<const HloShap
     if (!fits || module_.values()) to = builder_.whole(copy.to);
     view("place " + buffer.name, {copy.from}, {to}, {});
   }
+  writing_ = written;
 }
 
 // ---- Values ----
@@ -272,7 +277,7 @@ HloLeaf ProgramWriter::stored(const std::string& label, HloLeaf leaf, const HloS
   }
   local.opaque.vector = Flops{leaf.vector};
   local.opaque.bytes = Bytes{static_cast<std::int64_t>(bytes)};
-  task("make " + label, std::move(local), reads, {buffer}, leaf.ready, true);
+  task("make " + label, std::move(local), reads, {buffer}, leaf.ready, true, HloTask::Role::operand);
   return {buffer, form.lengths, {}, 0, {}};
 }
 
@@ -300,13 +305,16 @@ Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const
   const std::map<int, int> waiting = sliced_all_reduces(module_.module(), computation, scope.users, false);
   for (const auto& [all_reduce, slice] : waiting) module_.wait_for_rewrite(at(scope, all_reduce).name);
   if (module_.options().rewrite_reduce_scatter) scope.own_blocks = waiting;
+  const HloInstruction* const caller = writing_;
   for (std::size_t p = 0; p < scope.order.size(); ++p) {
     scope.position = static_cast<int>(p);
     const int i = scope.order[p];
+    writing_ = &at(scope, i);
     if (builder_.task_count() > most_hlo_tasks) return module_.problem(at(scope, i), fmt::format("expected at most {} tasks", most_hlo_tasks));
     if (auto ok = instruction(scope, i); !ok) return ok.error();
     release(scope);
   }
+  writing_ = caller;
   scope.position = static_cast<int>(scope.order.size());
   release(scope);
   return scope.values[static_cast<std::size_t>(computation.root)];
@@ -334,7 +342,7 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
     if (const auto slice = scope.own_blocks.find(i); slice != scope.own_blocks.end()) return own_block(scope, i, slice->second);
     Edges ended;
     auto value = collective(scope, i, what, i, *what.shape, ended);
-    if (value && module_.blocks()) wait_for("wait for " + what.name, ended, *value);
+    if (value && module_.blocks()) wait_for("wait for " + label_of(what), ended, *value);
     return value;
   }
   if (const auto taken = scope.slices.find(i); taken != scope.slices.end()) return taken->second;
@@ -378,7 +386,7 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
       if (module_.values() || (from == HloMemory::host) == (to == HloMemory::host)) return work(scope, i);
       Edges ended;
       HloValue value = host_copy(scope, i, i, to == HloMemory::host, ended);
-      if (module_.blocks()) wait_for("wait for " + what.name, ended, value);
+      if (module_.blocks()) wait_for("wait for " + label_of(what), ended, value);
       return value;
     }
     case HloOpcode::custom_call: {
@@ -395,7 +403,7 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
       if (inside.collective == nullptr) return work(scope, i);
       Edges ended;
       auto value = fused_collective(scope, i, inside, ended);
-      if (value && module_.blocks()) wait_for("wait for " + what.name, ended, *value);
+      if (value && module_.blocks()) wait_for("wait for " + label_of(what), ended, *value);
       return value;
     }
     default: return work(scope, i);
@@ -480,7 +488,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
       local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
     op = std::move(local);
   }
-  const TaskId id = task(what.name, std::move(op), reads, writes, std::move(ready), true);
+  const TaskId id = task(label_of(what), std::move(op), reads, writes, std::move(ready), true);
   for (HloLeaf& leaf : value)
     if (!leaf.buffer) leaf.ready = {Edge{id}};
   return value;
@@ -513,21 +521,21 @@ HloValue ProgramWriter::side_by_side(Scope& scope, int i) {
     for (std::size_t leaf = 0; leaf < given.size(); ++leaf) {
       append(ready, given[leaf].ready);
       if (!given[leaf].buffer && !module_.has_buffer(*shapes[leaf])) continue;
-      const HloLeaf there = stored(what.name + " operand", given[leaf], *shapes[leaf]);
+      const HloLeaf there = stored(label_of(what) + " operand", given[leaf], *shapes[leaf]);
       from.push_back(region_of(*there.buffer, there.lengths));
     }
   }
   HloValue value = allocate(scope, i, *what.shape);
   for (const HloLeaf& leaf : value)
     if (leaf.buffer) to.push_back(region_of(*leaf.buffer, leaf.lengths));
-  if (!to.empty()) view(what.name, from, to, std::move(ready));
+  if (!to.empty()) view(label_of(what), from, to, std::move(ready));
   return value;
 }
 
 HloValue ProgramWriter::host_copy(Scope& scope, int i, int result_of, bool to_host, Edges& ended) {
   const HloInstruction& what = at(scope, i);
   const HloShape& given = *at(scope, what.operands.front()).shape;
-  const HloLeaf from = stored(what.name + " operand", operand(scope, i, 0).front(), *leaves_of(given).front());
+  const HloLeaf from = stored(label_of(what) + " operand", operand(scope, i, 0).front(), *leaves_of(given).front());
   HloValue value = allocate(scope, result_of, *at(scope, result_of).shape);
   for (const HloLeaf& leaf : value) {
     if (!leaf.buffer) continue;
@@ -537,13 +545,13 @@ HloValue ProgramWriter::host_copy(Scope& scope, int i, int result_of, bool to_ho
     if (elements_of(crossing) != elements_of(to) || builder_.buffer(crossing.buffer).dtype != builder_.buffer(to.buffer).dtype) {
       const Buffer like = builder_.buffer(*leaf.buffer);
       crossing = region_of(add_buffer({what.name + " part", like.extents, like.dtype, Role::scratch, {}, {}}, true), leaf.lengths);
-      view(what.name + " part", {region_of(*from.buffer, from.lengths)}, {crossing}, {});
+      view(label_of(what) + " part", {region_of(*from.buffer, from.lengths)}, {crossing}, {});
     }
     Edges after = text_order();
     std::optional<TaskId>& last = last_host_[to_host ? 1 : 0];
     if (last) after.push_back(Edge{*last});
     append(after, from.ready);
-    last = task(what.name, Local{to_host ? LocalKind::to_host : LocalKind::from_host, {crossing}, {to}, 1, Unit::dma}, {crossing.buffer}, {to.buffer}, std::move(after), false);
+    last = task(label_of(what), Local{to_host ? LocalKind::to_host : LocalKind::from_host, {crossing}, {to}, 1, Unit::dma}, {crossing.buffer}, {to.buffer}, std::move(after), false);
     ended.push_back(Edge{*last});
   }
   return value;

@@ -87,6 +87,7 @@ class ModuleWriter {
   HloTaskCosts costs_;
   std::optional<HloCosts> totals_;  // of a module that has conditionals
   std::vector<Function> functions_;
+  std::vector<std::vector<HloTask>> function_tasks_;
   std::map<int, Body> bodies_;  // by computation
   std::vector<HloKernel> kernels_;
   std::vector<HloOpaque> opaque_;
@@ -113,6 +114,8 @@ class ProgramWriter {
   /// With values: a parameter of whole numbers as its type has them, whatever the input is. 300 is 44 in s8.
   HloLeaf within_type(const HloComputation& entry, int parameter, const HloLeaf& given);
   void donate(BufferId buffer) { writable_[buffer.index()] = true; }
+  /// What the tasks written so far stand for.
+  [[nodiscard]] std::vector<HloTask>& tasks() { return tasks_; }
   /// Copies leaves, free in time, to where they belong, if they are not there.
   void place(const HloValue& value, const std::vector<const HloShape*>& shapes, const std::vector<std::optional<BufferId>>& wanted);
 
@@ -125,8 +128,10 @@ class ProgramWriter {
 
   // Tasks.
   Edges before(const std::vector<BufferId>& reads, const std::vector<BufferId>& writes) const;
+  /// Of the instruction that is written.
+  TaskId add(std::string label, Op op, Edges after, HloTask::Role role, Guard guard = {});
   /// `on_core`: in the order of the core's work; within an asynchronous computation in the order of that one, beside the core.
-  TaskId task(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core);
+  TaskId task(std::string label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, Edges after, bool on_core, HloTask::Role role = HloTask::Role::itself);
   /// The bytes of `from`, one after the other, seen as arrays of other dimensions, types or number: free in time.
   TaskId view(const std::string& label, const std::vector<Region>& from, const std::vector<Region>& to, Edges after);
   /// What the order of the text puts in front of an operation that begins now.
@@ -206,6 +211,9 @@ class ProgramWriter {
   // Values.
   void hold(const HloLeaf& leaf, int count = 1);
   [[nodiscard]] const HloInstruction& at(const Scope& scope, int i) const;
+  /// The only work of an asynchronous computation goes by the instruction that starts it, as in profiles.
+  [[nodiscard]] const HloInstruction& known_as(const HloInstruction& instruction) const { return &instruction == only_work_ ? *started_by_ : instruction; }
+  [[nodiscard]] const std::string& label_of(const HloInstruction& instruction) const { return known_as(instruction).name; }
   HloValue operand(const Scope& scope, int i, std::size_t position) const;
   HloValue allocate(Scope& scope, int i, const HloShape& shape, const std::vector<BufferId>& apart = {});
   /// The leaf in a buffer that has the form of this shape: as it is, seen so, or made there.
@@ -228,7 +236,9 @@ class ProgramWriter {
   std::optional<TaskId> last_core_;
   std::optional<TaskId> last_beside_;                 // of the asynchronous computation that is written
   bool is_beside_core_ = false;
-  std::pair<std::string, std::string> renamed_{};     // the only work of that computation goes by the name of the instruction that starts it, as in profiles
+  const HloInstruction *only_work_ = nullptr, *started_by_ = nullptr;  // of that computation
+  const HloInstruction* writing_ = nullptr;                            // none: results of a computation
+  std::vector<HloTask> tasks_;
   std::array<std::optional<TaskId>, 2> last_host_{};  // copies from and to the host
 };
 

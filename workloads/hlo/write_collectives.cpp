@@ -114,7 +114,7 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
   if (!combines) {
     Edges ended;
     for (std::size_t r = 0; r < in.size(); ++r) {
-      const auto edges = one(r == 0 ? at.name : fmt::format("{} {}", at.name, r), in[r], out[r], dim, after);
+      const auto edges = one(r == 0 ? label_of(at) : fmt::format("{} {}", label_of(at), r), in[r], out[r], dim, after);
       if (!edges) return edges.error();
       ended.insert(ended.end(), edges->begin(), edges->end());
     }
@@ -130,19 +130,19 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
   Edges placed = after;
   for (const Region& region : in) {
     const Region part{together.buffer, {span(offset, elements_of(region))}};
-    const TaskId id = task("place " + at.name, Local{LocalKind::alias, {region}, {part}, 1, Unit::dma}, {region.buffer}, {}, after, false);
+    const TaskId id = task("place " + label_of(at), Local{LocalKind::alias, {region}, {part}, 1, Unit::dma}, {region.buffer}, {}, after, false, HloTask::Role::place);
     placed.push_back(Edge{id});
     offset += elements_of(region);
   }
   Region target = results;
   if (kind == CollectiveKind::all_to_all) target = region_of(add_buffer({at.name + " results", {offset}, dtype(in.front()), Role::scratch, {}, {}}, true), {offset});
-  const auto made = one(at.name, together, target, 0, placed);
+  const auto made = one(label_of(at), together, target, 0, placed);
   if (!made) return made.error();
   offset = 0;
   Edges ended = *made;
   for (const Region& region : out) {
     const Region part{target.buffer, {span(offset, elements_of(region))}};
-    ended.push_back(Edge{task("place " + at.name, Local{LocalKind::alias, {part}, {region}, 1, Unit::dma}, {target.buffer}, {region.buffer}, *made, false)});
+    ended.push_back(Edge{task("place " + label_of(at), Local{LocalKind::alias, {part}, {region}, 1, Unit::dma}, {target.buffer}, {region.buffer}, *made, false, HloTask::Role::place)});
     offset += elements_of(region);
   }
   return ended;
@@ -160,14 +160,14 @@ Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vect
   if (module_.values() && (keeps || static_cast<int>(pairs.size()) < mesh.devices())) ended.push_back(Edge{keep_own(at, in, out, after)});
   const auto shift = shift_of(pairs, mesh);
   if (shift && shift->fixed.empty() && shift->wraps && mesh.wraps(mesh.whole(shift->axis)))
-    return Edges{Edge{task(at.name, Shift{mesh.whole(shift->axis), Affine{{}, shift->by, 0}, in, out, Combine::replace, {}}, {in.buffer}, {out.buffer}, after, false)}};
+    return Edges{Edge{task(label_of(at), Shift{mesh.whole(shift->axis), Affine{{}, shift->by, 0}, in, out, Combine::replace, {}}, {in.buffer}, {out.buffer}, after, false)}};
   Collective op{CollectiveKind::permute, {}, in, out};
   for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) op.axes.push_back(mesh.whole(axis));
   for (const auto& [from, to] : pairs) {
     if (from < 0 || to < 0 || from >= mesh.devices() || to >= mesh.devices()) return module_.problem(at, fmt::format("expected devices below {}, found {} to {}", mesh.devices(), from, to));
     if (from != to) op.pairs.push_back({from, to});
   }
-  if (!op.pairs.empty()) ended.push_back(Edge{task(at.name, std::move(op), {in.buffer}, {out.buffer}, after, false)});
+  if (!op.pairs.empty()) ended.push_back(Edge{task(label_of(at), std::move(op), {in.buffer}, {out.buffer}, after, false)});
   if (ended.size() > 1) uses_[out.buffer.index()].writers = ended;  // a device that takes no part waits for its own array
   return ended;
 }
@@ -184,7 +184,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
     const HloValue from = operand(scope, i, o);
     for (std::size_t leaf = 0; leaf < from.size(); ++leaf) {
       if (!shapes[leaf]->is_array()) continue;
-      const std::string label = what.name + " operand";
+      const std::string label = label_of(what) + " operand";
       HloLeaf there = stored(label, from[leaf], *shapes[leaf]);
       if (!operands.empty() && from.size() == 1) there = stored(label, std::move(there), *operands[o]);
       given.push_back(there);
@@ -231,7 +231,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   PODSIM_ASSERT(kind);
   const std::int64_t parts = among->devices;
   if (parts == 1) {
-    for (std::size_t r = 0; r < in.size(); ++r) ended.push_back(Edge{view("place " + what.name, {in[r]}, {out[r]}, after)});
+    for (std::size_t r = 0; r < in.size(); ++r) ended.push_back(Edge{view("place " + label_of(what), {in[r]}, {out[r]}, after)});
     return value;
   }
   const std::vector<std::int64_t>& dims = attributes.attributes->dimensions;
@@ -254,7 +254,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
   if (!edges) return edges.error();
   ended = *std::move(edges);
   for (std::size_t r = 0; r < in.size(); ++r)
-    if (received[r].buffer != out[r].buffer) ended.push_back(Edge{view(what.name + " converted", {received[r]}, {out[r]}, {})});
+    if (received[r].buffer != out[r].buffer) ended.push_back(Edge{view(label_of(what) + " converted", {received[r]}, {out[r]}, {})});
   return value;
 }
 
@@ -271,10 +271,10 @@ Expected<Edges> ProgramWriter::ragged(const HloInstruction& at, const HloInstruc
   const DType dtype = builder_.buffer(in.buffer).dtype;
   const auto room = [&](const char* what) { return region_of(add_buffer({fmt::format("{} {}", at.name, what), {elements}, dtype, Role::scratch, {}, {}}, true), {elements}); };
   const Region sent = room("sent"), received = room("received");
-  view(at.name + " sent", {in}, {sent}, after);
+  view(label_of(at) + " sent", {in}, {sent}, after);
   const auto made = exchange(at, CollectiveKind::all_to_all, groups, {sent}, {received}, 0, after);
   if (!made) return made;
-  return Edges{Edge{view(at.name + " received", {received}, {out}, *made)}};
+  return Edges{Edge{view(label_of(at) + " received", {received}, {out}, *made)}};
 }
 
 Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const InsideCollective& inside, Edges& ended) {
@@ -319,7 +319,7 @@ Expected<HloValue> ProgramWriter::own_block(Scope& scope, int i, int slice) {
   Edges ended;
   auto value = collective(scope, i, what, slice, *at(scope, slice).shape, ended);
   if (!value) return value;
-  if (module_.blocks()) wait_for("wait for " + what.name, ended, *value);
+  if (module_.blocks()) wait_for("wait for " + label_of(what), ended, *value);
   scope.slices[slice] = *value;
   return value;  // what lies between is of the same buffer
 }
@@ -331,16 +331,16 @@ Expected<HloValue> ProgramWriter::beside_core(Scope& scope, int i, int done, Edg
   const HloComputation* const callee = called(module_.module(), what, HloRole::calls);
   if (callee == nullptr) return module_.problem(what, "expected a computation that it calls");
   const Edges begin = text_order();
-  std::pair<std::string, std::string> renamed;
   const auto works = [](const HloInstruction& instruction) { return !is_free(instruction.opcode); };
-  if (std::ranges::count_if(callee->instructions, works) == 1) renamed = {std::ranges::find_if(callee->instructions, works)->name, what.name};
+  const bool has_one = std::ranges::count_if(callee->instructions, works) == 1;
+  const HloInstruction* const was_work = std::exchange(only_work_, has_one ? &*std::ranges::find_if(callee->instructions, works) : nullptr);
+  const HloInstruction* const was_started_by = std::exchange(started_by_, &what);
   const bool was_beside = std::exchange(is_beside_core_, true);
-  std::swap(renamed_, renamed);
   const std::optional<TaskId> before = std::exchange(last_beside_, begin.empty() ? std::nullopt : std::optional{begin.front().task});
   auto value = nested(scope, *callee, what.operands, done);
   if (last_beside_) ended.push_back(Edge{*last_beside_});
   is_beside_core_ = was_beside;
-  std::swap(renamed_, renamed);
+  only_work_ = was_work, started_by_ = was_started_by;
   last_beside_ = before;
   if (!value) return value;
   for (const HloLeaf& leaf : *value) {
@@ -376,7 +376,7 @@ HloValue ProgramWriter::moved_by_dma(Scope& scope, int i, int result_of, Edges& 
   for (const HloLeaf& leaf : value)
     if (leaf.buffer) writes.push_back(*leaf.buffer), local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
   local.opaque.bytes = saturated_sum(moved.read, moved.written);
-  ended.push_back(Edge{task(what.name, std::move(local), reads, writes, after, false)});
+  ended.push_back(Edge{task(label_of(what), std::move(local), reads, writes, after, false)});
   return value;
 }
 
@@ -405,7 +405,7 @@ Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
   }
   for (const HloLeaf& leaf : pending.value) hold(leaf);  // until it is done
   const bool blocks = what.attributes->is_sync;
-  if (blocks) wait_for("wait for " + what.name, pending.ended, pending.value);
+  if (blocks) wait_for("wait for " + label_of(what), pending.ended, pending.value);
   scope.pending[i] = std::move(pending);
   return HloValue(count_leaves(*what.shape));
 }
@@ -420,7 +420,7 @@ Expected<HloValue> ProgramWriter::done(Scope& scope, int i) {
   scope.pending.erase(pending);
   for (const HloLeaf& leaf : taken.value) hold(leaf, -1);
   if (module_.blocks())
-    wait_for(what.name, taken.ended, taken.value);
+    wait_for(label_of(what), taken.ended, taken.value);
   return taken.value;
 }
 

@@ -63,7 +63,7 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
       continue;
     }
     if (!given && state[leaf].from.empty() && state[leaf].vector == 0) {  // what is always there
-      places[leaf] = stored(fmt::format("{}.{}", what.name, leaf), state[leaf], *shapes[leaf]).buffer;
+      places[leaf] = stored(fmt::format("{}.{}", label_of(what), leaf), state[leaf], *shapes[leaf]).buffer;
       continue;
     }
     Buffer buffer{fmt::format("{}.{}", what.name, leaf), form.extents, form.dtype, Role::scratch, {}, {}};
@@ -109,7 +109,8 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   for (std::int64_t trip = 0; trip < trips->count; ++trip) {
     if (builder_.task_count() > most_hlo_tasks) return module_.problem(what, fmt::format("expected at most {} tasks", most_hlo_tasks));
     expect_it_goes_on(true);
-    last = {Edge{task(fmt::format("{} {}", what.name, trip), call, reads, writes, last, true)}};
+    last = {Edge{task(fmt::format("{} {}", what.name, trip), call, reads, writes, last, true, HloTask::Role::trip)}};
+    tasks_.back().trip = trip;
   }
   expect_it_goes_on(false);
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf)

@@ -89,10 +89,10 @@ class ProgramWriter::PairExchange {
     return region_of(writer_.add_buffer(std::move(buffer), true), {elements_of(like)});
   }
 
-  void step(const std::string& label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes) {
+  void step(std::string label, Op op, const std::vector<BufferId>& reads, const std::vector<BufferId>& writes, HloTask::Role role = HloTask::Role::itself) {
     Edges waits = after_;
     if (last_) waits.push_back(*last_);
-    last_ = Edge{writer_.task(label, std::move(op), reads, writes, std::move(waits), false)};
+    last_ = Edge{writer_.task(std::move(label), std::move(op), reads, writes, std::move(waits), false, role)};
   }
 
   /// Position i of every group sends to position (i + by) mod P.
@@ -121,7 +121,7 @@ class ProgramWriter::PairExchange {
 
   void place(const Region& from, const Region& to) {
     if (from == to) return;
-    step("place " + label_, Local{LocalKind::alias, {from}, {to}, 1, Unit::dma}, {from.buffer}, {to.buffer});
+    step("place " + label_, Local{LocalKind::alias, {from}, {to}, 1, Unit::dma}, {from.buffer}, {to.buffer}, HloTask::Role::place);
   }
 
   /// Beside the core, as the reductions of other collectives. Its arithmetic is that of the module's computation: opaque.
@@ -190,9 +190,9 @@ Expected<Edges> ProgramWriter::ragged_by_counts(const HloInstruction& at, const 
         for (std::int64_t group = 0; group < groups.count(); ++group) {
           const std::int64_t sender = groups.device(group, static_cast<std::int64_t>(from)), receiver = groups.device(group, static_cast<std::int64_t>(to));
           const std::vector<int> sends = coordinates_of(axes, sender), receives = coordinates_of(axes, receiver);
-          const std::string label = fmt::format("{} {}>{}", at.name, sender, receiver);
-          ended.push_back(Edge{builder_.add(label, Send{channel, peer_at(mesh, axes, receives), sent, {}}, waits, guard_of(sends))});
-          ended.push_back(Edge{builder_.add(label, Recv{channel, peer_at(mesh, axes, sends), received, Combine::replace}, waits, guard_of(receives))});
+          const std::string label = fmt::format("{} {}>{}", label_of(at), sender, receiver);
+          ended.push_back(Edge{add(label, Send{channel, peer_at(mesh, axes, receives), sent, {}}, waits, HloTask::Role::itself, guard_of(sends))});
+          ended.push_back(Edge{add(label, Recv{channel, peer_at(mesh, axes, sends), received, Combine::replace}, waits, HloTask::Role::itself, guard_of(receives))});
           module_.add_pairs(1);
         }
         if (module_.pairs() > most_hlo_pairs) return module_.problem(at, fmt::format("expected at most {} sends", most_hlo_pairs));
@@ -202,7 +202,7 @@ Expected<Edges> ProgramWriter::ragged_by_counts(const HloInstruction& at, const 
     }
   }
   // One task stands for all of them, so that what follows has one edge.
-  const TaskId id = task("wait for sends of " + at.name, Local{LocalKind::join, {}, {}, 1, Unit::dma}, {in.buffer}, {out.buffer}, std::move(ended), false);
+  const TaskId id = task("wait for sends of " + label_of(at), Local{LocalKind::join, {}, {}, 1, Unit::dma}, {in.buffer}, {out.buffer}, std::move(ended), false, HloTask::Role::wait);
   return Edges{Edge{id}};
 }
 

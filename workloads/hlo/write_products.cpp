@@ -155,7 +155,7 @@ std::optional<HloValue> ProgramWriter::accumulation(const Scope& scope, int i) {
   Edges ready;
   for (const HloLeaf* leaf : {&left.front(), &right.front(), &sum.front()}) ready.insert(ready.end(), leaf->ready.begin(), leaf->ready.end());
   const BufferId out = *sum.front().buffer;
-  task(what.name, *std::move(matmul), {*left.front().buffer, *right.front().buffer}, {out}, std::move(ready), true);
+  task(label_of(what), *std::move(matmul), {*left.front().buffer, *right.front().buffer}, {out}, std::move(ready), true);
   return HloValue{sum.front()};
 }
 

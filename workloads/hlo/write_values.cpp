@@ -51,7 +51,7 @@ HloValue ProgramWriter::execute(Scope& scope, int i, HloInstruction instruction,
     local.opaque.operation = module_.add(std::move(operation));
     op = std::move(local);
   }
-  task(what.name, std::move(op), reads.buffers, writes, after, on_core);
+  task(label_of(what), std::move(op), reads.buffers, writes, after, on_core);
   return value;
 }
 
@@ -71,7 +71,7 @@ void ProgramWriter::expect_condition(const Scope& scope, int i, bool is_true, co
 
 void ProgramWriter::expect(const Scope& scope, HloKernel::Kind kind, HloInstruction instruction, const HloValue& operand, std::int64_t branch) {
   OperationReads reads = reads_of({operand});
-  const std::string name = instruction.name + " goes as planned";
+  const std::string name = label_of(*writing_) + " goes as planned";
   Local local{LocalKind::opaque, std::move(reads.regions), {}};
   local.opaque.operation = module_.add({kind, module_.number_of(scope.computation), std::move(instruction), std::move(reads.operands), {}, branch});
   task(name, std::move(local), reads.buffers, {}, {}, true);
@@ -81,7 +81,7 @@ TaskId ProgramWriter::keep_own(const HloInstruction& at, const Region& in, const
   HloKernel operation{HloKernel::Kind::keep_own, 0, at, {{0}}, {0}};
   Local local{LocalKind::opaque, {in}, {out}, 1, Unit::dma};
   local.opaque.operation = module_.add(std::move(operation));
-  return task("own of " + at.name, std::move(local), {in.buffer}, {out.buffer}, after, false);
+  return task("own of " + label_of(at), std::move(local), {in.buffer}, {out.buffer}, after, false);
 }
 
 HloLeaf ProgramWriter::within_type(const HloComputation& entry, int parameter, const HloLeaf& given) {
@@ -129,14 +129,14 @@ Expected<HloValue> ProgramWriter::by_definition(Scope& scope, int i, int result_
         leaves.push_back(HloKernel::none);
         continue;
       }
-      const HloLeaf there = stored(what.name + " operand", given[leaf], *shapes[leaf]);
+      const HloLeaf there = stored(label_of(what) + " operand", given[leaf], *shapes[leaf]);
       const Region own = region_of(*there.buffer, there.lengths);
       const std::int64_t elements = elements_of(own), devices = module_.mesh().devices();
       const auto row = [&](const char* name, std::int64_t length) {
         return region_of(add_buffer({fmt::format("{} {}", what.name, name), {length}, builder_.buffer(*there.buffer).dtype, Role::scratch, {}, {}}, true), {length});
       };
       Region all = row("operand in a row", elements);
-      view("place " + what.name, {own}, {all}, text_order());
+      view("place " + label_of(what), {own}, {all}, text_order());
       if (devices > 1) {
         const Region gathered = row("operands of all devices", elements * devices);
         const auto made = exchange(what, CollectiveKind::all_gather, *everyone, {all}, {gathered}, 0, text_order());
@@ -156,7 +156,7 @@ Expected<HloValue> ProgramWriter::by_definition(Scope& scope, int i, int result_
     local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
   }
   local.opaque.operation = module_.add(std::move(kernel));
-  ended.push_back(Edge{task(what.name, std::move(local), reads, writes, text_order(), false)});
+  ended.push_back(Edge{task(label_of(what), std::move(local), reads, writes, text_order(), false)});
   return value;
 }
 

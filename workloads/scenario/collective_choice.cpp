@@ -135,7 +135,7 @@ class Cheapest {
     if (transfers_of(*lowered) > most) return false;
     const auto limit = least_ == end_of_clock ? least_ : Picoseconds{least_.count() + least_.count() / 50'000};  // ties end too
     const auto makespan = makespan_within(limit, system_, *lowered, choosing_);
-    if (!makespan && makespan.error().cause != Cause::input) return makespan.error();
+    if (!makespan && !is_of_input(makespan.error().cause)) return makespan.error();
     if (!makespan) too_large_ = makespan.error();
     if (!makespan || !*makespan) return true;
     const bool tie = best_ && !is_less(**makespan, least_) && !is_less(least_, **makespan);
@@ -225,7 +225,7 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
         options.chosen->add(system, schedule.mesh, of_choice, *best);
       }
       known->emplace(key, on_factors(chooser_of(*best, chunks), collective.axes));
-      choices.chosen.push_back({name_of(schedule, program, collective), name_of(*best, schedule.mesh, collective)});
+      choices.chosen.push_back({name_of(schedule, program, collective), name_of(*best, schedule.mesh, collective), *best});
     }
     return success();
   };
@@ -256,15 +256,16 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (policy.algorithm == by_dimension_name && states_auto(schedule)) return choose_each(system, schedule, policy, chunks, options, by_dimension(chunks));
   if (policy.algorithm == by_dimension_name) return CollectiveChoices{{}, by_dimension(chunks)};
   if (policy.algorithm == direct_between_slices_name) return CollectiveChoices{{}, direct_between_slices(system, by_dimension(chunks))};
-  const auto named = lowering_named(policy.algorithm);
-  if (!named) return Diagnostic{of_field("collectives"), named.error().message};
-  if (policy.algorithm.find(" over ") == std::string::npos) return CollectiveChoices{{}, chooser_of(*named, chunks)};
-  return CollectiveChoices{{}, [chooser = chooser_of(*named, chunks), named = *named, name = policy.algorithm](
+  const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);
+  if (!lowering) return Diagnostic{of_field("collectives"), lowering.error().message};
+  if (!lowering->on_factors && !lowering->reversed) return CollectiveChoices{{}, chooser_of(*lowering, chunks)};
+  return CollectiveChoices{{}, [chooser = chooser_of(*lowering, chunks), lowering = *lowering, name = policy.algorithm, is_chosen = policy.chosen.has_value()](
                                    const Schedule& of, const Program& program, const Collective& stated) -> Expected<CollectiveAlgorithm> {
                              const Collective collective = along_moving_axes(stated);
                              std::string along;
                              for (const AxisView& axis : collective.axes) along += (along.empty() ? "" : ",") + of.mesh.name(axis);
-                             if (!fits(named, of.mesh, collective) || name_of(named, of.mesh, collective) != name)
+                             // A name that a user gives says which axes it is for.
+                             if (!is_chosen && (!fits(lowering, of.mesh, collective) || name_of(lowering, of.mesh, collective) != name))
                                return Diagnostic{{}, fmt::format("`{}` does not fit a collective along {}: `over` names the sizes of the physical dimensions of "
                                                                  "its only axis, or its axes in reverse order",
                                                                  name, along)};

@@ -12,7 +12,8 @@ namespace podsim {
 
 struct CollectiveChoice {
   std::string collective;  // "all-gather along row of 1 MiB"
-  std::string algorithm;   // "ring"; "rotations over 4x4": a name of a Lowering (collective_candidates.hpp)
+  std::string algorithm;   // "ring"; "rotations over 4x4": the name of `lowering` (collective_candidates.hpp)
+  Lowering lowering{};
 };
 
 struct CollectiveChoices {

@@ -63,7 +63,8 @@ class BestTimes {
 /// Whether an earlier variant of the same collective names what `auto` chose.
 bool named_before(const std::vector<PlannedVariant>& planned, const Problem& chosen) {
   return std::any_of(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
-    return other.posed && "auto: " + other.posed->problem.summary.algorithm == chosen.summary.algorithm && other.posed->problem.schedule == chosen.schedule;
+    return other.posed && chosen.collectives.chosen && !other.posed->problem.collectives.chosen && other.posed->problem.collectives == chosen.collectives &&
+           other.posed->problem.schedule == chosen.schedule;
   });
 }
 
@@ -129,7 +130,7 @@ Expected<Row> workload_row(const ComparedSystem& on, const Variant& variant, con
 /// Notes what does not apply. Work that was cancelled is not noted. Errors: `why` itself, where the computer failed: that is no property of `what`.
 Status skip(std::string what, const Diagnostic& why, std::vector<Skipped>& skipped) {
   if (why.cause == Cause::environment) return why;
-  if (why.cause == Cause::input) skipped.push_back({std::move(what), why});
+  if (is_of_input(why.cause)) skipped.push_back({std::move(what), why});
   return success();
 }
 

@@ -14,6 +14,7 @@
 #include "sim/analysis/operations.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/model/recost.hpp"
+#include "sim/schedule/lower.hpp"
 
 namespace podsim {
 
@@ -24,9 +25,10 @@ struct Parameter {
   std::string name;
   bool more_is_better;
   std::function<void(Machine&, double)> scale;
+  enum class Of { links, memory, other };
+  Of of = Of::other;
 };
 
-constexpr const char* memory_parameter = "HBM bandwidth";
 constexpr std::string_view links_parameter = "link bandwidth";
 
 template <class Q>
@@ -93,7 +95,7 @@ std::vector<Parameter> parameters_of(const Run& run) {
     crossed.insert(crossed.end(), dimensions.begin(), dimensions.end());
     parameters.push_back({name, true, [dims = dimensions](Machine& m, double factor) {
                             for (const std::size_t d : dims) multiply(m.link[d].bandwidth, factor);
-                          }});
+                          }, Parameter::Of::links});
   }
   if (std::any_of(crossed.begin(), crossed.end(), [&](std::size_t d) { return machine.link[d].latency > Seconds{}; }))
     parameters.push_back({"hop latency", false, [](Machine& m, double factor) {
@@ -110,10 +112,10 @@ std::vector<Parameter> parameters_of(const Run& run) {
     parameters.push_back({"peak FLOP/s", true, [](Machine& m, double factor) {
                             for (FlopsPerSecond& peak : m.chip.peak) multiply(peak, factor);
                           }});
-  const auto limited = [&](const char* name, BytesPerSecond Chip::*rate) {
-    if (!is_unlimited(machine.chip.*rate)) parameters.push_back({name, true, [rate](Machine& m, double factor) { multiply(m.chip.*rate, factor); }});
+  const auto limited = [&](const char* name, BytesPerSecond Chip::*rate, Parameter::Of of = Parameter::Of::other) {
+    if (!is_unlimited(machine.chip.*rate)) parameters.push_back({name, true, [rate](Machine& m, double factor) { multiply(m.chip.*rate, factor); }, of});
   };
-  limited(memory_parameter, &Chip::hbm_bandwidth);
+  limited("HBM bandwidth", &Chip::hbm_bandwidth, Parameter::Of::memory);
   limited("injection bandwidth", &Chip::injection_bandwidth);
   limited("ejection bandwidth", &Chip::ejection_bandwidth);
   limited("reduce bandwidth", &Chip::reduce_bandwidth);
@@ -202,10 +204,7 @@ std::string stretch_label(const Program& program, TaskId id) {
   const std::optional<Origin>& origin = program.tasks[first].origin;
   if (!origin) return program.tasks[first].label;
   while (first > 0 && program.tasks[first - 1].origin && program.tasks[first - 1].origin->collective == origin->collective) --first;
-  constexpr std::string_view launch = " launch";
-  std::string label = program.tasks[first].label;
-  if (label.ends_with(launch)) label.resize(label.size() - launch.size());
-  return label;
+  return std::string{label_of_collective(program.tasks[first])};
 }
 
 std::vector<PathStretch> stretches_of(const Run& run, const std::vector<PathStep>& steps) {
@@ -246,7 +245,7 @@ std::string memory_users(const Run& run) {
 /// The links of all axes at once: where two axes are equally busy, neither alone gains much. nullopt: there is one group of them at most.
 std::optional<Parameter> all_links(const std::vector<Parameter>& parameters) {
   std::vector<Parameter> groups;
-  std::ranges::copy_if(parameters, std::back_inserter(groups), [](const Parameter& p) { return p.name.starts_with(links_parameter); });
+  std::ranges::copy_if(parameters, std::back_inserter(groups), [](const Parameter& p) { return p.of == Parameter::Of::links; });
   if (groups.size() < 2) return std::nullopt;
   return Parameter{std::string{links_parameter}, true, [groups](Machine& m, double factor) {
                      for (const Parameter& group : groups) group.scale(m, factor);
@@ -276,7 +275,7 @@ std::string sentence_of(const Run& run, const std::vector<Parameter>& parameters
   }
   if (best == nullptr || gain > -1e-4)
     return "no single value of the machine bounds it: 10 % more or less of any one changes the time by less than 0.01 %";
-  const std::string users = best->name == memory_parameter ? memory_users(run) : "";
+  const std::string users = best->of == Parameter::Of::memory ? memory_users(run) : "";
   return fmt::format("bound by {}{}; {}10 % there gives {:.1f} %", best->name, users, best->more_is_better ? "+" : "-", 100 * gain);
 }
 

@@ -119,7 +119,7 @@ Expected<Run> simulate(const System& system, const ProblemSpec& problem, const R
     auto candidate = prepared(alternative, as_it_is, problem, options);
     if (candidate)
       candidates.push_back(*std::move(candidate));
-    else if (as_it_is || candidate.error().cause != Cause::input)  // what does not run as it is, is an error; what else failed may be the best
+    else if (as_it_is || !is_of_input(candidate.error().cause))  // what does not run as it is, is an error; what else failed may be the best
       return candidate.error();
   }
   // The one with the fewest task instances first: it is the quickest to play, and the others have to play only as long as they may win.
@@ -131,7 +131,7 @@ Expected<Run> simulate(const System& system, const ProblemSpec& problem, const R
     RunOptions within = options;
     if (best) within.control.limit = std::min(within.control.limit, best->timeline.makespan);
     const Status played = play(candidate.run, within);
-    if (!played && (candidate.as_it_is || played.error().cause != Cause::input)) return played.error();
+    if (!played && (candidate.as_it_is || !is_of_input(played.error().cause))) return played.error();
     if (!played) continue;
     const Timeline& timeline = candidate.run.timeline;
     if (timeline.interrupted && options.stopped()) return std::move(candidate.run);

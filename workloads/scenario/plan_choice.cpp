@@ -61,8 +61,9 @@ Expected<PosedProblem> pose(const System& system, const ProblemSpec& spec, const
   if (!problem) return problem.error();
   if (problem->summary.collective && problem->collectives.is_auto()) {
     const auto choices = choose_collectives(*used, problem->schedule, problem->collectives, options);
-    if (!choices) return choices.error().cause == Cause::input ? Diagnostic{of_field("algorithm"), choices.error().message} : choices.error();
+    if (!choices) return is_of_input(choices.error().cause) ? Diagnostic{of_field("algorithm"), choices.error().message} : choices.error();
     problem->collectives.algorithm = choices->chosen.front().algorithm;
+    problem->collectives.chosen = choices->chosen.front().lowering;
     problem->summary.algorithm = "auto: " + problem->collectives.algorithm;
   }
   return PosedProblem{*std::move(used), *std::move(problem)};

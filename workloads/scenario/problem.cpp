@@ -120,7 +120,7 @@ Expected<Problem> make(const System& system, const PlannedTraining& planned) {
   ProblemSummary summary;
   summary.algorithm = planned.divided.step.pipeline.empty() ? "training" : planned.divided.step.pipeline;
   summary.training = std::make_shared<const TrainingSummary>(
-      TrainingSummary{planned.given, planned.divided, planned.options.steps, layers_of(planned.plan), std::move(made->pipeline), std::move(made->memory)});
+      TrainingSummary{planned.given, planned.divided, planned.options.steps, layers_of(planned.plan), std::move(made->pipeline), std::move(made->memory), std::move(made->outputs)});
   return Problem{std::move(made->schedule), {planned.collectives, {}}, std::move(summary)};
 }
 
@@ -186,7 +186,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   std::ranges::move(made->notes, std::back_inserter(notes));
   summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(spec.collectives) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
                                                                     system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
-  return Problem{std::move(made->schedule), spec.collectives, std::move(summary)};
+  return Problem{std::move(made->schedule), spec.collectives, std::move(summary), std::move(made->tasks)};
 }
 
 Expected<Problem> make(const System& system, const ScheduleSpec& spec) {

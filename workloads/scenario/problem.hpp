@@ -17,6 +17,7 @@
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/plan.hpp"
 #include "workloads/scenario/bandwidth.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/training_problem.hpp"
 #include "workloads/sharded/chain.hpp"
 #include "workloads/sharded/summary.hpp"
@@ -32,9 +33,11 @@ namespace podsim {
 ///   empty               ring, or line on open axes
 struct CollectivePolicy {
   std::string algorithm{};
-  std::optional<int> chunks{};  // of what works in chunks; nullopt: chosen from the machine's values
-  [[nodiscard]] bool is_auto() const { return algorithm == "auto"; }
-  friend bool operator==(const CollectivePolicy&, const CollectivePolicy&) = default;
+  std::optional<int> chunks{};       // of what works in chunks; nullopt: chosen from the machine's values
+  std::optional<Lowering> chosen{};  // by `auto`, for the only collective of a problem: decides; `algorithm` is its name
+  [[nodiscard]] bool is_auto() const { return algorithm == auto_name; }
+  /// Whether collectives are lowered alike, whoever chose that.
+  friend bool operator==(const CollectivePolicy& a, const CollectivePolicy& b) { return a.algorithm == b.algorithm && a.chunks == b.chunks; }
 };
 
 struct GemmSpec {
@@ -166,6 +169,7 @@ struct Problem {
   Schedule schedule;
   CollectivePolicy collectives;
   ProblemSummary summary;
+  HloTasks hlo_tasks{};  // of a module, which must outlive them
 };
 
 /// The system in the form that the problem uses: for GEMM algorithms of one axis, a mesh with one axis `ring` over all devices, row-major. Errors: the mesh

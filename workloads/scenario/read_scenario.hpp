@@ -39,6 +39,8 @@ Expected<Faults> read_faults(const Fields& fields, const System& system);
 
 /// "row=32,col=8"
 Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where);
+/// The same as a mesh alone, without chips under it.
+Expected<Mesh> parse_axes(const std::string& text, const SourceLocation& where);
 /// Chip::float32_passes at this precision, as jax.lax.Precision has them on TPUs: default 1, high 3, highest 6. Errors: another word.
 Expected<int> parse_precision(const std::string& text, const SourceLocation& where);
 /// "0,2,4,6": devices below `count`, each once. Errors, of the place in the text: no number, another device, a device again.

@@ -209,6 +209,16 @@ Expected<int> parse_precision(const std::string& text, const SourceLocation& whe
   return passes;
 }
 
+Expected<Mesh> parse_axes(const std::string& text, const SourceLocation& where) {
+  const auto sizes = parse_mesh(text, where);
+  if (!sizes) return sizes.error();
+  std::vector<MeshAxis> axes;
+  for (const auto& [name, size] : *sizes) axes.push_back({name, size});
+  auto mesh = Mesh::make(std::move(axes));
+  if (!mesh) return Diagnostic{where, mesh.error().message};
+  return mesh;
+}
+
 Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t count, const SourceLocation& where) {
   std::vector<int> devices;
   std::set<int> seen;
@@ -218,8 +228,8 @@ Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t c
     if (here.line == 0 && !here.is_field) here = {where.file, 1, static_cast<int>(column)};  // of a command line
     const auto device = parse_integer(piece, 0, count - 1, here);
     if (!device)
-      return Diagnostic{here, count == 1 ? fmt::format("expected 0, the only device of the slice, found {}", quoted(piece))
-                                         : fmt::format("expected devices from 0 to {} of the slice, separated by commas, found {}", count - 1, quoted(piece))};
+      return Diagnostic{here, count == 1 ? fmt::format("expected 0, the only device, found {}", quoted(piece))
+                                         : fmt::format("expected devices from 0 to {}, separated by commas, found {}", count - 1, quoted(piece))};
     if (!seen.insert(static_cast<int>(*device)).second) return Diagnostic{here, fmt::format("expected every device once, found {} again", *device)};
     devices.push_back(static_cast<int>(*device));
     column += piece.size() + 1;

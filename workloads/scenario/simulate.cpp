@@ -66,7 +66,8 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
           fmt::format("{}{} of {} devices are simulated one by one{}: {:.3g} million task instances, about {:.2g} s and {:.2g} GB; expected "
                       "less than {:.3g} million, or `force` to run it",
                       exact ? "" : "at least ", size.classes, devices, options.folds() ? ", as they do not behave alike" : "",
-                      instances * 1e-6, instances / instances_per_second, instances * bytes_per_instance * 1e-9, options.most_instances * 1e-6)};
+                      instances * 1e-6, instances / instances_per_second, instances * bytes_per_instance * 1e-9, options.most_instances * 1e-6),
+          Cause::too_large};
 }
 
 /// Errors: without `force` more tasks than memory should be spent on. `tasks`: what the result has.
@@ -203,20 +204,25 @@ std::vector<Coverage> operations_of(const Problem& problem, const System& system
   return operations_in({problem.schedule.name, problem.schedule.mesh, {{program.devices, program.buffers, {task}}}, {}}, system);
 }
 
-/// As the fit of a machine names what lowers collectives: empty for ring, or line on open axes, also where `auto` chose that, and for what a plan
-/// says.
-std::string lowering_of(const System& system, const Problem& problem) {
-  const std::string& name = problem.collectives.algorithm;
-  if (name == by_dimension_name) return {};
+/// nullopt: ring, or line on open axes, as in fits, and what a plan says.
+std::optional<OtherLowering> other_lowering(const System& system, const Problem& problem) {
+  const CollectivePolicy& policy = problem.collectives;
+  if (policy.algorithm == by_dimension_name) return std::nullopt;
+  if (brings_its_own_tasks(problem)) return OtherLowering{problem.summary.algorithm};
+  if (policy.algorithm.empty()) return std::nullopt;
+  const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);  // none: auto, direct-between-slices
+  const CollectiveAlgorithmEntry* const algorithm = lowering ? lowering->algorithm : nullptr;
+  OtherLowering other{policy.algorithm, algorithm != nullptr && algorithm == collective_algorithm_named("in-switch")};
+  const bool as_named = algorithm != nullptr && *lowering == Lowering{algorithm};
+  const bool fitted = as_named && (algorithm == collective_algorithm_named("ring") || algorithm == collective_algorithm_named("line"));
   const auto* collective = std::get_if<Collective>(&problem.schedule.computes);
-  if (collective == nullptr) return name;
-  if (brings_its_own_tasks(problem)) return problem.summary.algorithm;
+  if (collective == nullptr) return fitted ? std::nullopt : std::optional{other};
   const Mesh& mesh = problem.schedule.mesh;
-  const bool usual = std::all_of(collective->axes.begin(), collective->axes.end(), [&](const AxisView& axis) {
-    return axis.size == 1 || usual_algorithm(collective->kind, mesh.wraps(axis)).name == name;
+  const bool usual = as_named && std::all_of(collective->axes.begin(), collective->axes.end(), [&](const AxisView& axis) {
+    return axis.size == 1 || &usual_algorithm(collective->kind, mesh.wraps(axis)) == algorithm;
   });
-  if ((usual || name == "ring" || name == "line") && !inside_nodes_first(*collective, system, mesh)) return name + ", between nodes first";
-  return usual && problem.summary.algorithm.starts_with("auto: ") ? std::string{} : name;
+  if ((usual || fitted) && !inside_nodes_first(*collective, system, mesh)) return OtherLowering{other.name + ", between nodes first", other.in_switch};
+  return fitted || (usual && policy.chosen) ? std::nullopt : std::optional{other};
 }
 
 }  // namespace
@@ -338,7 +344,7 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.row.problem = problem.summary;
   run.row.changes = changes_of(system);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_of(problem, system),
-                                  lowering_of(system, problem));
+                                  other_lowering(system, problem));
   run.row.result.build_s = lowered.build_s;
   run.problem = std::make_shared<const Problem>(std::move(lowered.problem));
   run.row.result.wall_s = wall.seconds();

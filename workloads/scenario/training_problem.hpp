@@ -45,6 +45,7 @@ struct TrainingSummary {
   std::string layers;  // how their products are computed: "collective", "meshslice S=8"
   PipelineStep pipeline;
   std::vector<std::vector<MemoryKind>> memory;  // of the schedule's buffers
+  TrainingOutputs outputs{};                    // of a check
 };
 
 /// The fastest of the plans that `spec.layers` allow on this system, by des on one layer forward and backward. Errors: those of divided(); no plan fits

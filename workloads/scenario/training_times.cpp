@@ -45,7 +45,7 @@ class LoneCalls {
 
   /// nullopt: an error, which `problem` has.
   std::optional<double> seconds(const StepCall& call) {
-    const TensorFunction& function = functions_.at(functions_.number(call));
+    const StepFunction& function = functions_.at(functions_.number(call));
     ProgramBuilder program{parts_.mesh, parts_.layer_mesh.devices};
     Call op{0, {}};
     for (const Buffer& parameter : function.parameters)
@@ -90,8 +90,6 @@ class LoneCalls {
   RunOptions options_;
 };
 
-bool is_weight_of(const std::string& name) { return name.ends_with(".W") || name.ends_with(".dW"); }
-
 }  // namespace
 
 Status add_layer(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times) {
@@ -124,14 +122,16 @@ Status add_ends(const System& system, const StepParts& parts, const std::string&
 
 void add_kept(const StepParts& parts, LayerTimes& times) {
   times.kept = times.kept_for_weights = Bytes{};
+  const auto use_of = [&](const Buffer& parameter) { return parts.functions.tensors.at(parameter.tensor).use; };
+  const auto is_weight = [&](const Buffer& parameter) { return use_of(parameter) == LayerTensor::Use::weight || use_of(parameter) == LayerTensor::Use::weight_gradient; };
   // A saved output that no backward pass reads is freed at once.
   const std::vector<Buffer>& read = parts.functions.backward.parameters;
   for (const Buffer& parameter : parts.functions.forward.parameters)
-    if (!is_weight_of(parameter.tensor) && parameter.tensor != "Y" &&
+    if (!is_weight(parameter) && use_of(parameter) != LayerTensor::Use::output &&
         std::any_of(read.begin(), read.end(), [&](const Buffer& other) { return other.tensor == parameter.tensor; }))
       times.kept += bytes_of(parameter);
   for (const Buffer& parameter : parts.functions.backward_weights.parameters)
-    if (!is_weight_of(parameter.tensor)) times.kept_for_weights += bytes_of(parameter);
+    if (!is_weight(parameter)) times.kept_for_weights += bytes_of(parameter);
 }
 
 Expected<WeightTimes> weight_times(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options) {

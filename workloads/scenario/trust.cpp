@@ -103,7 +103,7 @@ bool has_nodes(const System& system) {
   return system.machine.interconnect == Interconnect::rail && extents.size() > 1 && extents.front() > 1 && extents.back() > 1;
 }
 
-RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering) {
+RunTrust trust_of(const System& system, const std::vector<Coverage>& run, const std::optional<OtherLowering>& lowering) {
   const Trust& machine = system.machine.trust;
   RunTrust trust{std::string{name_of(machine.level)}, machine.dataset, machine.error};
   if (is_hypothetical(system) || system.machine.slices.any_shape) return as_what_if(std::move(trust));
@@ -118,9 +118,9 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::s
   if (communicates_any && !system.devices.empty()) comparison.beyond.emplace_back("a mesh on listed devices, fitted on all of a slice");
   const bool communicates = std::any_of(run.begin(), run.end(), [](const Coverage& one) { return one.devices > 1 && one.operation != CostKind::permute; });
   // calibrate predicts an all-reduce by a ring or in the switch, whichever is faster.
-  const bool in_switch = lowering.starts_with("in-switch") && has_adding_switches(system.machine);
-  if (communicates && !lowering.empty() && lowering != "ring" && lowering != "line" && !in_switch)
-    comparison.beyond.push_back(fmt::format("collectives by {}, fitted by ring or line{}", lowering, has_nodes(system) ? ", GPUs of a node first" : ""));
+  const bool is_covered = !lowering || (lowering->in_switch && has_adding_switches(system.machine));
+  if (communicates && !is_covered)
+    comparison.beyond.push_back(fmt::format("collectives by {}, fitted by ring or line{}", lowering->name, has_nodes(system) ? ", GPUs of a node first" : ""));
   if (comparison.beyond.empty()) return trust;
   const bool unknown_error = comparison.beyond.size() > known;
   trust.level = "extrapolated";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,14 +34,20 @@ const std::array<TierError, tier_count>& tier_errors();
 /// Whether a system has several nodes of several GPUs: collectives inside a node and between nodes take very unlike times.
 bool has_nodes(const System& system);
 
+/// How collectives are lowered, if not as in fits.
+struct OtherLowering {
+  std::string name;        // "direct"
+  bool in_switch = false;  // a switch adds up, in one phase
+};
+
 /// `run`: operations_in() of what ran.
 ///   hypothetical   the machine or the slice is a what-if, or parts are broken or slow
 ///   fitted         the fit covers the whole run, or the machine's file does not say what it was fitted to (`beyond` says so); the error is the fit's
 ///   extrapolated   the fit does not cover an operation, a number of devices, dimensions, sizes, or several operations at once; the error is that of the
 ///                  furthest tier. With collectives by another algorithm the error is unknown
 ///   else           the level in the machine's file
-/// `lowering` names the algorithm of all collectives; empty: ring, or line on open axes, inside nodes before between them, as in fits.
-RunTrust trust_of(const System& system, const std::vector<Coverage>& run, std::string_view lowering = {});
+/// `lowering`: of all collectives; nullopt: ring or line, inside nodes before between them, as in fits.
+RunTrust trust_of(const System& system, const std::vector<Coverage>& run, const std::optional<OtherLowering>& lowering = {});
 
 /// The trust in a what-if on the same machine: hypothetical, without an error. For results of an engine in which no transfers share a link.
 RunTrust as_what_if(RunTrust trust);

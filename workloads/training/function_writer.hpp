@@ -1,6 +1,8 @@
 // Writes the functions of a training step. Internal to workloads/training.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -23,9 +25,11 @@ class FunctionWriter {
   [[nodiscard]] ProgramBuilder& builder() { return builder_; }
 
   /// A parameter. One that the function reads and writes is an output.
-  Region tensor(const std::string& name, Lengths extents, DType dtype, Role role, bool on_host = false) {
+  Region tensor(const StepParameter& use, Lengths extents, DType dtype, Role role, bool on_host = false) {
+    const std::string name = name_of(use);
     const auto [known, added] = tensors_.try_emplace(name);
     if (added) {
+      uses_.push_back(use);
       Buffer buffer{name, std::move(extents), dtype, role, name, {}};
       buffer.sharding.resize(buffer.extents.size());
       buffer.on_host = on_host;
@@ -33,11 +37,11 @@ class FunctionWriter {
     }
     return builder_.whole(known->second);
   }
-  Region reads(const std::string& name, Lengths extents, DType dtype) { return tensor(name, std::move(extents), dtype, Role::input); }
-  Region makes(const std::string& name, Lengths extents, DType dtype) { return tensor(name, std::move(extents), dtype, Role::output); }
+  Region reads(const StepParameter& use, Lengths extents, DType dtype) { return tensor(use, std::move(extents), dtype, Role::input); }
+  Region makes(const StepParameter& use, Lengths extents, DType dtype) { return tensor(use, std::move(extents), dtype, Role::output); }
   /// In the dtype of activations.
-  Region reads(const std::string& name, Lengths extents) { return reads(name, std::move(extents), model().activations); }
-  Region makes(const std::string& name, Lengths extents) { return makes(name, std::move(extents), model().activations); }
+  Region reads(const StepParameter& use, Lengths extents) { return reads(use, std::move(extents), model().activations); }
+  Region makes(const StepParameter& use, Lengths extents) { return makes(use, std::move(extents), model().activations); }
   Region scratch(const std::string& name, Lengths extents) { return builder_.scratch(name, std::move(extents), model().activations); }
   Region scratch(const std::string& name, Lengths extents, DType dtype) { return builder_.scratch(name, std::move(extents), dtype); }
 
@@ -47,7 +51,7 @@ class FunctionWriter {
     return builder_.step(label, Collective{kind, std::move(axes), in, out, dim}, after);
   }
 
-  /// Appends the tasks of a program whose inputs and outputs are in `given`, or else parameters of their names. A view of other extents is placed,
+  /// Appends the tasks of a program whose inputs and outputs are in `given`, by tensor. A view of other extents is placed,
   /// which is free in time.
   Edges append(const std::vector<Task>& tasks, const std::vector<Buffer>& buffers, const std::map<std::string, Region>& given,
                const std::string& prefix, const Edges& after) {
@@ -60,8 +64,7 @@ class FunctionWriter {
         now.push_back(builder_.add_buffer({prefix + buffer.name, buffer.extents, buffer.dtype, Role::scratch, {}, {}}));
         continue;
       }
-      const auto found = given.find(buffer.tensor);
-      const Region whole = found != given.end() ? found->second : tensor(buffer.tensor, buffer.extents, buffer.dtype, buffer.role);
+      const Region& whole = given.at(buffer.tensor);
       if (builder_.buffer(whole.buffer).extents == buffer.extents) {
         now.push_back(whole.buffer);
         continue;
@@ -92,16 +95,25 @@ class FunctionWriter {
     return append(function.function.body.tasks, buffers, given, prefix, after);
   }
 
-  TensorFunction finish() && {
+  StepFunction finish() && {
     Schedule schedule{std::move(name_), parts_.mesh, {std::move(builder_).finish()}, {}};
-    return tensor_function(std::move(schedule));
+    TensorFunction made = tensor_function(std::move(schedule));
+    return {std::move(made.function), std::move(made.parameters), std::move(uses_)};
   }
 
  private:
+  /// As StepCall says.
+  static std::string name_of(const StepParameter& of) {
+    constexpr std::array<const char*, 4> parts{"", "fetch.", "reduce.", "retrieve."};
+    constexpr std::array<const char*, 17> uses{"X", "Y", "dY", "dX", "tokens", "targets", "loss", ".W", ".dW", ".shard", ".gradient", ".master", ".m", ".v", "", "", ""};
+    return parts[static_cast<std::size_t>(of.part)] + (of.weight != nullptr ? of.weight->name : of.tensor) + uses[static_cast<std::size_t>(of.use)];
+  }
+
   const StepParts& parts_;
   std::string name_;
   ProgramBuilder builder_;
-  std::map<std::string, BufferId> tensors_;
+  std::map<std::string, BufferId> tensors_;  // by name
+  std::vector<StepParameter> uses_;
 };
 
 }  // namespace podsim

@@ -17,6 +17,7 @@ namespace {
 
 using Kind = PipelineCommand::Kind;
 using Value = PipelineValue::Kind;
+using Use = StepParameter::Use;
 
 /// A group of weights: of one layer, or at an end of the model.
 struct Instance {
@@ -91,7 +92,7 @@ class RankProgram {
     return weights.group == WeightGroup::logits && parts_.step.model.tied && ends_meet() ? Instance{WeightGroup::embedding, 0} : weights;
   }
   [[nodiscard]] std::string tensor_of(const Instance& weights, const StepWeight& weight) const {
-    return prefix_of(weights) + (parts_.step.model.tied && weight.name == "logits" ? "embedding" : weight.name);
+    return prefix_of(weights) + (parts_.step.model.tied && &weight == parts_.logits.data() ? parts_.embedding.front().name : weight.name);
   }
 
   // ---- Buffers ----
@@ -223,38 +224,28 @@ class RankProgram {
     }
   }
 
-  Edges call(const std::string& label, const StepCall& what, const std::function<BufferId(const Buffer&)>& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
+  /// The buffer for a parameter.
+  using Argument = std::function<BufferId(const StepParameter&, const Buffer&)>;
+
+  Edges call(const std::string& label, const StepCall& what, const Argument& argument, const Edges& after, const std::vector<const StepWeight*>& joined = {}) {
     Call op{functions_.number(what, joined), {}};
-    for (const Buffer& parameter : functions_.at(op.function).parameters) op.arguments.push_back(argument(parameter));
+    const StepFunction& function = functions_.at(op.function);
+    for (std::size_t p = 0; p < function.uses.size(); ++p) op.arguments.push_back(argument(function.uses[p], function.parameters[p]));
     return last_ = program_->builder.step(label, std::move(op), join(after, last_));
   }
 
-  /// The weight that "fetch.ff1.W" names, if it begins so.
-  static const StepWeight* named_weight(const StepWeights& weights, const std::string& name, std::string_view begin, std::string_view end) {
-    for (const StepWeight& weight : weights)
-      if (name == fmt::format("{}{}{}", begin, weight.name, end)) return &weight;
-    return nullptr;
-  }
-
   /// The buffers of what a call gathers and reduces beside its work.
-  std::optional<BufferId> beside(const Buffer& parameter, const Beside& what) {
-    const std::string& name = parameter.tensor;
-    const auto& [fetched, reduced, retrieved] = what;
-    if (fetched && name.starts_with("fetch.")) {
-      const StepWeights& weights = parts_.weights(fetched->of.group);
-      if (const StepWeight* weight = named_weight(weights, name, "fetch.", ".shard")) return shard(fetched->of, *weight);
-      if (const StepWeight* weight = named_weight(weights, name, "fetch.", ".W")) return block(fetched->of, *weight, fetched->slot);
+  BufferId beside(const StepParameter& of, const Buffer& parameter, const Beside& what) {
+    switch (of.part) {
+      case StepParameter::Part::fetch: return of.use == Use::shard ? shard(what.fetched->of, *of.weight) : block(what.fetched->of, *of.weight, what.fetched->slot);
+      case StepParameter::Part::reduce:
+        return of.use == Use::gradient ? gradient(gradient_of(what.reduced->of), *of.weight) : block_gradient(what.reduced->of, *of.weight, what.reduced->slot);
+      case StepParameter::Part::retrieve:
+        return of.use == Use::retrieved ? on_device(parameter, of.tensor, what.retrieved->slot) : kept(parameter, of.tensor, items_[what.retrieved->item]);
+      case StepParameter::Part::work: break;
     }
-    if (reduced && name.starts_with("reduce.")) {
-      const StepWeights& weights = parts_.weights(reduced->of.group);
-      if (const StepWeight* weight = named_weight(weights, name, "reduce.", ".dW")) return block_gradient(reduced->of, *weight, reduced->slot);
-      if (const StepWeight* weight = named_weight(weights, name, "reduce.", ".gradient")) return gradient(gradient_of(reduced->of), *weight);
-    }
-    if (retrieved && name.starts_with("retrieve.")) {
-      const std::string tensor = name.substr(name.find('.') + 1);
-      return parameter.on_host ? kept(parameter, tensor, items_[retrieved->item]) : on_device(parameter, tensor, retrieved->slot);
-    }
-    return std::nullopt;
+    PODSIM_ASSERT(false && "the work has its own arguments");
+    return {};
   }
   /// What the forward pass of a layer keeps.
   BufferId kept(const Buffer& parameter, const std::string& tensor, const StepItem& item) {
@@ -273,24 +264,23 @@ class RankProgram {
     return scratch(fmt::format("retrieved {} {}", tensor, slot), parameter.extents, parameter.dtype, MemoryKind::working);
   }
 
-  BufferId argument(const Buffer& parameter, const StepItem& item, int weight_slot, int gradient_slot) {
-    const std::string& name = parameter.tensor;
-    if (item.reads.group != WeightGroup::none)
-      if (const StepWeight* weight = named_weight(parts_.weights(item.reads.group), name, "", ".W")) return block(item.reads, *weight, weight_slot);
-    if (item.differentiates.group != WeightGroup::none)
-      if (const StepWeight* weight = named_weight(parts_.weights(item.differentiates.group), name, "", ".dW")) return block_gradient(item.differentiates, *weight, gradient_slot);
+  BufferId argument(const StepParameter& of, const Buffer& parameter, const StepItem& item, int weight_slot, int gradient_slot) {
     const int k = item.task.microbatch;
-    if (name == "tokens") return value(Value::inputs, 0, k);
-    if (name == "targets") return value(Value::targets, 0, k);
-    if (name == "loss") return loss_of_ == 0 ? loss() : loss_of_microbatch();
-    if (item.work == StepWork::embed) return activation("embedding", item.task, 0);         // Y
-    if (item.work == StepWork::embed_gradient) return activation("dX", item.task, 0);       // dY
-    if (item.work == StepWork::loss) return activation(name == "X" ? "Y" : "dY", item.task, first_layer(spec_.stages) - 1);
-    if (name == "X") return input_of(item);
-    if (name == "Y") return output_of(item);
-    if (name == "dY") return output_gradient_of(item);
-    if (name == "dX") return input_gradient_of(item);
-    return parameter.role == Role::input && parts_.is_on_host(name) ? on_device(parameter, name, back_->slot) : kept(parameter, name, item);
+    const auto at_end = [&](const char* what) { return activation(what, item.task, first_layer(spec_.stages) - 1); };
+    switch (of.use) {
+      case Use::weight: return block(item.reads, *of.weight, weight_slot);
+      case Use::weight_gradient: return block_gradient(item.differentiates, *of.weight, gradient_slot);
+      case Use::tokens: return value(Value::inputs, 0, k);
+      case Use::targets: return value(Value::targets, 0, k);
+      case Use::loss: return loss_of_ == 0 ? loss() : loss_of_microbatch();
+      case Use::input: return item.work == StepWork::loss ? at_end("Y") : input_of(item);
+      case Use::output: return item.work == StepWork::embed ? activation("embedding", item.task, 0) : output_of(item);
+      case Use::output_gradient: return item.work == StepWork::embed_gradient ? activation("dX", item.task, 0) : output_gradient_of(item);
+      case Use::input_gradient: return item.work == StepWork::loss ? at_end("dY") : input_gradient_of(item);
+      case Use::retrieved: return on_device(parameter, of.tensor, back_->slot);
+      case Use::kept: return kept(parameter, of.tensor, item);
+      default: PODSIM_ASSERT(false && "of an update"); return {};
+    }
   }
 
   Edges execute(const PipelineTask& task, const Edges& after) {
@@ -307,12 +297,12 @@ class RankProgram {
     if (is_fetched(item.reads) && !(held_ && held_->of == item.reads)) {  // nothing ran before that could have gathered them
       held_ = Pending{item.reads, 0};
       const StepCall fetch{.fetch = item.reads.group};
-      call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const Buffer& p) { return *beside(p, {held_, {}, {}}); }, {});
+      call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {held_, {}, {}}); }, {});
     }
     if (reads_host(item) && !(back_ && back_->item == next_)) {  // the call before made it, or there is none
       back_ = Retrieved{next_, 0};
       const StepCall retrieve{.retrieve = item.work};
-      call(fmt::format("retrieve for {}", name_of(item.task)), retrieve, [&](const Buffer& p) { return *beside(p, {{}, {}, back_}); }, {});
+      call(fmt::format("retrieve for {}", name_of(item.task)), retrieve, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {{}, {}, back_}); }, {});
     }
     StepCall what{.work = item.work};
     const int weight_slot = held_ ? held_->slot : 0;
@@ -332,9 +322,8 @@ class RankProgram {
     const int gradient_slot = reduced ? 1 - reduced->slot : 0;
     const Edges ends = call(
         fmt::format("{} {}", name_of(item.task), label_of(item)), what,
-        [&](const Buffer& p) {
-          const auto other = beside(p, with);
-          return other ? *other : argument(p, item, weight_slot, gradient_slot);
+        [&](const StepParameter& of, const Buffer& p) {
+          return of.part == StepParameter::Part::work ? argument(of, p, item, weight_slot, gradient_slot) : beside(of, p, with);
         },
         after);
     if (reduced) sum_replicas(reduced->of);
@@ -367,7 +356,7 @@ class RankProgram {
     made_.reset();
     StepCall what{.reduce = reduced->of.group};
     count(what, reduced->of);
-    call("reduce gradients", what, [&](const Buffer& p) { return *beside(p, {{}, reduced, {}}); }, {});
+    call("reduce gradients", what, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {{}, reduced, {}}); }, {});
     sum_replicas(reduced->of);
   }
 
@@ -398,7 +387,7 @@ class RankProgram {
       for (const Instance& of : groups_of(stage))
         for (const StepWeight& weight : parts_.weights(of.group)) joined.push_back(&weight), gradients.push_back(gradient(of, weight));
     std::size_t next = 0;
-    call("sum gradients over slices", {.work = StepWork::join_slices}, [&](const Buffer&) { return gradients[next++]; }, {}, joined);
+    call("sum gradients over slices", {.work = StepWork::join_slices}, [&](const StepParameter&, const Buffer&) { return gradients[next++]; }, {}, joined);
   }
 
   /// An embedding that is also the weights of the logits, on two ranks: both add up what both have.
@@ -423,24 +412,22 @@ class RankProgram {
     for (const Instance& of : groups_of(stage)) {
       const StepCall what{.work = StepWork::update, .of = of.group, .step = step_ + 1};
       call(fmt::format("update {}", of.group == WeightGroup::layer ? fmt::format("layer {}", of.layer) : tensor_of(of, parts_.weights(of.group).front())), what,
-           [&](const Buffer& p) { return argument_of_update(p, of); }, summed_[of]);
+           [&](const StepParameter& parameter, const Buffer&) { return argument_of_update(parameter, of); }, summed_[of]);
       if (options_.claims && step_ + 1 == options_.steps) claim(of);
     }
     return last_;
   }
 
-  BufferId argument_of_update(const Buffer& parameter, const Instance& of) {
-    const std::string& name = parameter.tensor;
-    const TrainingModel& model = parts_.step.model;
-    for (const StepWeight& weight : parts_.weights(of.group)) {
-      if (name == weight.name + ".shard") return shard(of, weight);
-      if (name == weight.name + ".gradient") return gradient(of, weight);
-      if (name == weight.name + ".master") return state(of, weight, ".master", DType::f32, MemoryKind::optimizer);
-      for (const char* moment : {".m", ".v"})
-        if (name == weight.name + moment) return state(of, weight, moment, model.moments, MemoryKind::optimizer);
+  BufferId argument_of_update(const StepParameter& parameter, const Instance& of) {
+    const DType moments = parts_.step.model.moments;
+    switch (parameter.use) {
+      case Use::shard: return shard(of, *parameter.weight);
+      case Use::gradient: return gradient(of, *parameter.weight);
+      case Use::master: return state(of, *parameter.weight, ".master", DType::f32, MemoryKind::optimizer);
+      case Use::first_moment: return state(of, *parameter.weight, ".m", moments, MemoryKind::optimizer);
+      case Use::second_moment: return state(of, *parameter.weight, ".v", moments, MemoryKind::optimizer);
+      default: PODSIM_ASSERT(false && "an update has no other parameters"); return {};
     }
-    PODSIM_ASSERT(false && "an update has no other parameters");
-    return {};
   }
 
   /// New values as outputs.

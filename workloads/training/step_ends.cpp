@@ -6,6 +6,8 @@ namespace podsim {
 
 namespace {
 
+using Use = StepParameter::Use;
+
 Local of_vocabulary(const FunctionWriter& w, Local op) {
   const AxisView& col = w.parts().axes.col;
   if (col.size > 1) op.numbering = {{Affine{{AxisTerm{col, w.model().vocabulary / col.size}}}}};
@@ -28,7 +30,7 @@ Region rows_of(const FunctionWriter& w, const Region& tokens, std::int64_t seque
 /// y += positions
 void write_positions(FunctionWriter& w, const Region& y, const Edges& after) {
   if (w.model().positions == 0) return;
-  const Region positions = with(w.reads("positions.W", w.parts().embedding[1].block()), 0, span(0, w.model().sequence));
+  const Region positions = with(w.reads({Use::weight, &w.parts().embedding[1]}, w.parts().embedding[1].block()), 0, span(0, w.model().sequence));
   for (std::int64_t s = 0; s < sequences(w); ++s) {
     const Region rows = rows_of(w, y, s);
     w.local("add positions", {LocalKind::add, {rows, positions}, {rows}}, after);
@@ -39,7 +41,7 @@ void write_positions(FunctionWriter& w, const Region& y, const Edges& after) {
 void write_positions_gradient(FunctionWriter& w, const Region& dy) {
   if (w.model().positions == 0) return;
   const std::int64_t sequence = w.model().sequence, tokens = lengths_of(dy)[0];
-  const Region gradient = w.makes("positions.dW", w.parts().embedding[1].block()), used = with(gradient, 0, span(0, sequence));
+  const Region gradient = w.makes({Use::weight_gradient, &w.parts().embedding[1]}, w.parts().embedding[1].block()), used = with(gradient, 0, span(0, sequence));
   for (std::int64_t row = sequence; row < w.model().positions; row += tokens) {
     const std::int64_t rows = std::min(tokens, w.model().positions - row);
     w.local("zero d positions", {LocalKind::scale, {with(dy, 0, span(0, rows))}, {with(gradient, 0, span(row, rows))}, 0}, {});
@@ -68,8 +70,8 @@ Edges write_cross_entropy(FunctionWriter& w, const Region& x, const Region& dx, 
   const TrainingModel& model = parts.step.model;
   const AxisView& col = parts.axes.col;
   const std::int64_t tokens = parts.activation()[0], pieces = parts.step.loss_chunks, piece = tokens / pieces, classes = model.vocabulary / col.size;
-  const Region weights = w.reads("logits.W", parts.logits.front().block()), gradient = w.makes("logits.dW", parts.logits.front().block());
-  const Region targets = w.reads("targets", {tokens}, DType::s32);
+  const Region weights = w.reads({Use::weight, &parts.logits.front()}, parts.logits.front().block()), gradient = w.makes({Use::weight_gradient, &parts.logits.front()}, parts.logits.front().block());
+  const Region targets = w.reads({Use::targets}, {tokens}, DType::s32);
   Region all = x, partial = dx;  // [tokens, width]
   if (col.size > 1) {
     all = w.scratch("all features", {tokens, model.width}), partial = w.scratch("partial dX", {tokens, model.width});
@@ -100,7 +102,7 @@ Edges write_cross_entropy(FunctionWriter& w, const Region& x, const Region& dx, 
 }
 
 Edges write_mean_square(FunctionWriter& w, const Region& y, const Region& dy, const Region& loss, const Edges& after) {
-  const Region target = w.reads("targets", w.parts().activation());
+  const Region target = w.reads({Use::targets}, w.parts().activation());
   const auto count = static_cast<double>(w.parts().step.tokens()) * static_cast<double>(w.model().width);
   const Edges lost = w.local("loss", {LocalKind::mean_square, {y, target}, {loss}, count}, after);
   return join(w.local("d loss", {LocalKind::mean_square_grad, {y, target}, {dy}, count}, after), lost);
@@ -113,8 +115,8 @@ void write_embedding(FunctionWriter& w) {
   const StepParts& parts = w.parts();
   const AxisView& col = parts.axes.col;
   const std::int64_t tokens = parts.activation()[0], width = parts.step.model.width;
-  const Region table = w.reads("embedding.W", parts.embedding.front().block()), index = w.reads("tokens", {tokens}, DType::s32);
-  const Region y = w.makes("Y", parts.activation());
+  const Region table = w.reads({Use::weight, &parts.embedding.front()}, parts.embedding.front().block()), index = w.reads({Use::tokens}, {tokens}, DType::s32);
+  const Region y = w.makes({Use::output}, parts.activation());
   const Region rows = col.size > 1 ? w.scratch("rows", {tokens, width}) : y;
   Edges took;
   if (parts.step.embedding_by_product) {
@@ -131,8 +133,8 @@ void write_embedding_gradient(FunctionWriter& w) {
   const StepParts& parts = w.parts();
   const AxisView& col = parts.axes.col;
   const std::int64_t tokens = parts.activation()[0], width = parts.step.model.width;
-  const Region dy = w.reads("dY", parts.activation()), index = w.reads("tokens", {tokens}, DType::s32);
-  const Region gradient = w.makes("embedding.dW", parts.embedding.front().block());
+  const Region dy = w.reads({Use::output_gradient}, parts.activation()), index = w.reads({Use::tokens}, {tokens}, DType::s32);
+  const Region gradient = w.makes({Use::weight_gradient, &parts.embedding.front()}, parts.embedding.front().block());
   const Region rows = col.size > 1 ? w.scratch("rows", {tokens, width}) : dy;
   Edges ready;
   if (col.size > 1) ready = w.collective("gather features", CollectiveKind::all_gather, {col}, dy, rows, 1, {});
@@ -148,7 +150,7 @@ void write_embedding_gradient(FunctionWriter& w) {
 Status write_loss(FunctionWriter& w) {
   const StepParts& parts = w.parts();
   const bool normed = parts.step.model.norm != Norm::none;
-  const Region x = w.reads("X", parts.activation()), dx = w.makes("dX", parts.activation()), loss = w.makes("loss", {1}, DType::f32);
+  const Region x = w.reads({Use::input}, parts.activation()), dx = w.makes({Use::input_gradient}, parts.activation()), loss = w.makes({Use::loss}, {1}, DType::f32);
   const Region y = normed ? w.scratch("final_norm.Y", parts.activation()) : x, dy = normed ? w.scratch("final_norm.dY", parts.activation()) : dx;
   Edges after;
   Region sums;

@@ -14,6 +14,8 @@ namespace podsim {
 namespace {
 
 using Lengths = FunctionWriter::Lengths;
+using Part = StepParameter::Part;
+using Use = StepParameter::Use;
 
 // ---- Layers ---------------------------------------------------------------------------------------------------------------------------
 
@@ -42,7 +44,7 @@ void write_to_host(FunctionWriter& w, std::vector<Offloaded> offloaded, std::siz
   std::ranges::sort(offloaded, {}, [](const Offloaded& each) { return each.writers.back(); });
   Edges queue;
   for (const auto& [parameter, made, writers] : offloaded) {
-    const Region there = w.tensor(host_name(parameter->tensor), parameter->extents, parameter->dtype, Role::output, true);
+    const Region there = w.tensor({Use::kept, nullptr, Part::work, host_name(parameter->tensor)}, parameter->extents, parameter->dtype, Role::output, true);
     queue = w.local("offload " + parameter->tensor, {LocalKind::to_host, {made}, {there}, 1, Unit::dma}, join(edges_to(writers), queue));
   }
 }
@@ -51,25 +53,38 @@ void write_to_host(FunctionWriter& w, std::vector<Offloaded> offloaded, std::siz
 void write_retrieval(FunctionWriter& w, StepWork work) {
   Edges queue;
   for (const Buffer& kept : w.parts().retrieved(work)) {
-    const std::string name = "retrieve." + kept.tensor;
-    const Region there = w.tensor(host_name(name), kept.extents, kept.dtype, Role::input, true), here = w.makes(name, kept.extents, kept.dtype);
+    const Region there = w.tensor({Use::kept, nullptr, Part::retrieve, host_name(kept.tensor)}, kept.extents, kept.dtype, Role::input, true);
+    const Region here = w.makes({Use::retrieved, nullptr, Part::retrieve, kept.tensor}, kept.extents, kept.dtype);
     queue = w.local("retrieve " + kept.tensor, {LocalKind::from_host, {there}, {here}, 1, Unit::dma}, queue);
   }
 }
 
 void write_layer(FunctionWriter& w, const TensorFunction& function) {
+  const StepParts& parts = w.parts();
   std::map<std::string, Region> given;
   std::vector<Offloaded> offloaded;
+  std::vector<const Buffer*> kept;
   for (const Buffer& parameter : function.parameters) {
-    for (const StepWeight& weight : w.parts().layer_weights) {
-      if (parameter.tensor == weight.name + ".W") given[parameter.tensor] = w.reads(parameter.tensor, weight.block());
-      if (parameter.tensor == weight.name + ".dW") given[parameter.tensor] = w.makes(parameter.tensor, weight.block());
+    const LayerTensor& tensor = parts.functions.tensors.at(parameter.tensor);
+    const StepWeight* const weight = tensor.use == LayerTensor::Use::kept || tensor.stage.empty() ? nullptr : &*std::ranges::find(parts.layer_weights, tensor.stage, &StepWeight::name);
+    Region& region = given[parameter.tensor];
+    switch (tensor.use) {
+      case LayerTensor::Use::weight: region = w.reads({Use::weight, weight}, weight->block()); break;
+      case LayerTensor::Use::weight_gradient: region = w.makes({Use::weight_gradient, weight}, weight->block()); break;
+      case LayerTensor::Use::input: region = w.reads({Use::input}, parts.activation()); break;
+      case LayerTensor::Use::output: region = w.makes({Use::output}, parts.activation()); break;
+      case LayerTensor::Use::output_gradient: region = w.reads({Use::output_gradient}, parts.activation()); break;
+      case LayerTensor::Use::input_gradient: region = w.makes({Use::input_gradient}, parts.activation()); break;
+      case LayerTensor::Use::kept:
+        if (parameter.role == Role::output && parts.is_on_host(parameter.tensor))
+          region = w.scratch(parameter.tensor, parameter.extents, parameter.dtype), offloaded.push_back({&parameter, region});
+        else
+          kept.push_back(&parameter);
     }
-    if (parameter.tensor == "X" || parameter.tensor == "dY") given[parameter.tensor] = w.reads(parameter.tensor, w.parts().activation());
-    if (parameter.tensor == "Y" || parameter.tensor == "dX") given[parameter.tensor] = w.makes(parameter.tensor, w.parts().activation());
-    if (parameter.role != Role::output || !w.parts().is_on_host(parameter.tensor)) continue;
-    given[parameter.tensor] = w.scratch(parameter.tensor, parameter.extents, parameter.dtype);
-    offloaded.push_back({&parameter, given[parameter.tensor]});
+  }
+  for (const Buffer* parameter : kept) {
+    const bool came_back = parameter->role == Role::input && parts.is_on_host(parameter->tensor);
+    given[parameter->tensor] = w.tensor({came_back ? Use::retrieved : Use::kept, nullptr, Part::work, parameter->tensor}, parameter->extents, parameter->dtype, parameter->role);
   }
   const std::size_t first = w.builder().task_count();
   w.append(function, given);
@@ -82,8 +97,8 @@ void write_layer(FunctionWriter& w, const TensorFunction& function) {
 Edges write_fetch(FunctionWriter& w, WeightGroup group, Edges queue) {
   if (group == WeightGroup::none || !w.parts().is_fetched(group)) return queue;
   for (const StepWeight& weight : w.parts().weights(group)) {
-    Region shard = w.reads("fetch." + weight.name + ".shard", weight.shard(), w.model().weights);
-    const Region block = w.makes("fetch." + weight.name + ".W", weight.block());
+    Region shard = w.reads({Use::shard, &weight, Part::fetch}, weight.shard(), w.model().weights);
+    const Region block = w.makes({Use::weight, &weight, Part::fetch}, weight.block());
     Edges ready = queue;
     if (w.model().weights != w.model().activations) {
       const Region converted = weight.gathered.empty() ? block : w.scratch("converted " + weight.name, weight.shard());
@@ -116,8 +131,8 @@ void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
   const StepParts& parts = w.parts();
   if (call.reduce == WeightGroup::none) return;
   for (const StepWeight& weight : parts.weights(call.reduce)) {
-    Region gradient = w.reads("reduce." + weight.name + ".dW", weight.block());
-    const Region sum = w.makes("reduce." + weight.name + ".gradient", weight.shard(), w.model().gradients);
+    Region gradient = w.reads({Use::weight_gradient, &weight, Part::reduce}, weight.block());
+    const Region sum = w.makes({Use::gradient, &weight, Part::reduce}, weight.shard(), w.model().gradients);
     Edges ready;
     if (!weight.gathered.empty()) {
       const Region shard = w.scratch("d " + weight.name, weight.shard());
@@ -147,7 +162,7 @@ void write_join(FunctionWriter& w, const std::vector<const StepWeight*>& weights
   std::vector<Region> gradients, places;
   std::int64_t total = 0;
   for (const StepWeight* weight : weights) {
-    gradients.push_back(w.makes(fmt::format("gradient.{}", gradients.size()), weight->shard(), w.model().gradients));
+    gradients.push_back(w.makes({Use::joined, nullptr, Part::work, fmt::format("gradient.{}", gradients.size())}, weight->shard(), w.model().gradients));
     total += elements_of(gradients.back());
   }
   const Region all = w.scratch("gradients", {total}, w.model().gradients);
@@ -167,12 +182,12 @@ void write_update(FunctionWriter& w, const StepCall& call) {
   const bool adam = w.parts().step.optimizer == Optimizer::adamw;
   for (const StepWeight& weight : w.parts().weights(call.of)) {
     const Lengths shard = weight.shard();
-    const Region stored = w.makes(weight.name + ".shard", shard, model.weights), gradient = w.reads(weight.name + ".gradient", shard, model.gradients);
-    const Region values = model.master_weights ? w.makes(weight.name + ".master", shard, DType::f32) : stored;
+    const Region stored = w.makes({Use::shard, &weight}, shard, model.weights), gradient = w.reads({Use::gradient, &weight}, shard, model.gradients);
+    const Region values = model.master_weights ? w.makes({Use::master, &weight}, shard, DType::f32) : stored;
     Local update{adam ? LocalKind::adamw : LocalKind::sgd, {values, gradient}, {values}};
     if (adam)
-      for (const char* moment : {".m", ".v"}) {
-        const Region held = w.makes(weight.name + moment, shard, model.moments);
+      for (const Use moment : {Use::first_moment, Use::second_moment}) {
+        const Region held = w.makes({moment, &weight}, shard, model.moments);
         update.reads.push_back(held), update.writes.push_back(held);
       }
     update.optimiser = w.parts().optimiser;
@@ -224,8 +239,8 @@ const TensorFunction* StepParts::layer_function(StepWork work) const {
 }
 
 bool StepParts::is_on_host(const std::string& tensor) const {
-  return std::any_of(step.remat.saved.begin(), step.remat.saved.end(),
-                     [&](const SavedStage& saved) { return saved.on_host && tensor == saved.name + ".Y"; });
+  const LayerTensor& of = functions.tensors.at(tensor);
+  return of.use == LayerTensor::Use::kept && std::ranges::any_of(step.remat.saved, [&](const SavedStage& saved) { return saved.on_host && saved.name == of.stage; });
 }
 
 std::vector<Buffer> StepParts::retrieved(StepWork work) const {
@@ -294,7 +309,7 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
 
 std::vector<Function> StepFunctions::take() && {
   std::vector<Function> functions;
-  for (TensorFunction& made : made_) functions.push_back(std::move(made.function));
+  for (StepFunction& made : made_) functions.push_back(std::move(made.function));
   return functions;
 }
 

@@ -37,6 +37,7 @@ enum class StepWork {
 ///   <stage>.Y.host                                      of layer_forward, which hands it over beside its work
 ///   <stage>.Y                                           on the device: of the other works of layers
 ///   retrieve.<stage>.Y.host -> retrieve.<stage>.Y       what the next call reads
+/// StepParameter says the same as values.
 struct StepCall {
   StepWork work = StepWork::nothing;
   WeightGroup of = WeightGroup::none;  // update: whose
@@ -46,6 +47,31 @@ struct StepCall {
   bool first_positions = false;  // the same of positions: the sum of a tied embedding begins with the logits
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
+};
+
+/// What a parameter of a function is.
+struct StepParameter {
+  enum class Part { work, fetch, reduce, retrieve };  // of a call
+  enum class Use {
+    input, output, output_gradient, input_gradient,   // X, Y, dY, dX
+    tokens, targets, loss,
+    weight, weight_gradient,                          // a block
+    shard, gradient, master, first_moment, second_moment,
+    joined,                                           // a gradient, of join_slices
+    kept,                                             // by a layer, perhaps on the host
+    retrieved,                                        // the same, back on the device
+  };
+  Use use = Use::kept;
+  const StepWeight* weight = nullptr;  // of the StepParts; of uses from `weight` to `second_moment`
+  Part part = Part::work;
+  std::string tensor{};                // joined, kept, retrieved: its name
+};
+
+/// A TensorFunction of a step.
+struct StepFunction {
+  Function function;
+  std::vector<Buffer> parameters;
+  std::vector<StepParameter> uses;  // of each parameter
 };
 
 /// What all functions of a step are made from.
@@ -84,13 +110,13 @@ class StepFunctions {
 
   /// Its number in the schedule.
   int number(const StepCall& call, const std::vector<const StepWeight*>& joined = {});
-  [[nodiscard]] const TensorFunction& at(int number) const { return made_[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] const StepFunction& at(int number) const { return made_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] std::vector<Function> take() &&;
 
  private:
   const StepParts& parts_;
   std::map<std::pair<StepCall, std::vector<std::vector<std::int64_t>>>, int> numbers_;  // with the shards of joined weights
-  std::vector<TensorFunction> made_;
+  std::vector<StepFunction> made_;
 };
 
 }  // namespace podsim

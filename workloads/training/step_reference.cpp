@@ -25,14 +25,15 @@ class StepsOfOneDevice {
     if (!model_.tied) parameter("logits.W", parts.logits.front());
   }
 
-  ReferenceProgram write(int steps) {
+  TrainingReference write(int steps) {
     for (std::int64_t k = 0; k < parts_.step.microbatches; ++k) {
       inputs_.push_back(given(PipelineValue::Kind::inputs, k));
       targets_.push_back(given(PipelineValue::Kind::targets, k));
     }
     for (int step = 1; step <= steps; ++step) write_step(step);
-    for (auto& [name, parameter] : parameters_) graph_.output("new " + name, parameter.node);
-    return std::move(graph_).finish(fmt::format("{} of {} on one device", steps == 1 ? "a training step" : fmt::format("{} training steps", steps), model_.name));
+    for (auto& [name, parameter] : parameters_) output("new " + name, TrainingOutput::parameter, parameter.node);
+    ReferenceProgram program = std::move(graph_).finish(fmt::format("{} of {} on one device", steps == 1 ? "a training step" : fmt::format("{} training steps", steps), model_.name));
+    return {std::move(program), std::move(outputs_)};
   }
 
  private:
@@ -41,6 +42,11 @@ class StepsOfOneDevice {
     ReferenceBuilder::Moments moments{};
     int gradient = -1;  // none yet
   };
+
+  void output(const std::string& tensor, TrainingOutput what, int node) {
+    graph_.output(tensor, node);
+    outputs_.emplace(tensor, what);
+  }
 
   [[nodiscard]] std::int64_t tokens() const { return parts_.step.tokens() / parts_.step.microbatches; }
 
@@ -139,9 +145,9 @@ class StepsOfOneDevice {
       }
       if (model_.vocabulary > 0) add_embedding_gradients(slope, k);
     }
-    graph_.output(fmt::format("loss {}", step), total);
+    output(fmt::format("loss {}", step), TrainingOutput::loss, total);
     for (auto& [name, parameter] : parameters_) {
-      graph_.output(fmt::format("d {} {}", name, step), parameter.gradient);
+      output(fmt::format("d {} {}", name, step), TrainingOutput::gradient, parameter.gradient);
       Optimiser optimiser = parts_.optimiser;
       optimiser.step = step;
       parameter.node = parts_.step.optimizer == Optimizer::adamw ? graph_.adamw(optimiser, parameter.node, parameter.gradient, parameter.moments)
@@ -154,12 +160,13 @@ class StepsOfOneDevice {
   const TrainingModel& model_;
   ReferenceProgram forward_, both_;
   ReferenceBuilder graph_;
+  TrainingOutputs outputs_;
   std::map<std::string, Parameter> parameters_;
   std::vector<int> inputs_, targets_;  // by microbatch
 };
 
 }  // namespace
 
-ReferenceProgram training_reference(const StepParts& parts, int steps) { return StepsOfOneDevice{parts}.write(steps); }
+TrainingReference training_reference(const StepParts& parts, int steps) { return StepsOfOneDevice{parts}.write(steps); }
 
 }  // namespace podsim

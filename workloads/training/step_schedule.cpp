@@ -85,7 +85,11 @@ Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mes
   result.schedule = *std::move(schedule);
   result.schedule.name = step.model.name;
   result.schedule.functions = std::move(functions).take();
-  if (options.claims) result.schedule.computes = training_reference(*parts, options.steps);
+  if (options.claims) {
+    TrainingReference reference = training_reference(*parts, options.steps);
+    result.schedule.computes = std::move(reference.program);
+    result.outputs = std::move(reference.outputs);
+  }
   for (std::size_t p = 0; p < result.memory.size(); ++p) result.memory[p].resize(result.schedule.programs[p].buffers.size(), MemoryKind::activations);
   return result;
 }

@@ -5,6 +5,7 @@
 // over data, beside the calls that follow. After the loop, slices add up theirs in one array, and the optimiser updates the shards of each layer.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,15 @@ struct TrainingScheduleOptions {
 /// What a buffer of a program holds.
 enum class MemoryKind { weights, gradients, optimizer, activations, working };
 
+/// What a claimed output is.
+enum class TrainingOutput { loss, gradient, parameter };
+using TrainingOutputs = std::map<std::string, TrainingOutput>;  // by tensor
+
 struct TrainingSchedule {
   Schedule schedule;
   PipelineStep pipeline;
   std::vector<std::vector<MemoryKind>> memory;  // by program and buffer. The scratch buffers of functions are working memory
+  TrainingOutputs outputs{};                    // with claims
 };
 
 /// Layers times microbatches times steps: so many take about ten seconds and 2 GB. 128 layers of 512 microbatches, as the largest published steps have.
@@ -45,7 +51,11 @@ Expected<PipelineStep> pipeline_of(const TrainingStep& step, bool fuse_steady_st
 Expected<TrainingSchedule> training_schedule(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const TrainingScheduleOptions& options = {});
 
 /// What its outputs are, on whole arrays, from the plain layers.
-ReferenceProgram training_reference(const StepParts& parts, int steps);
+struct TrainingReference {
+  ReferenceProgram program;
+  TrainingOutputs outputs;
+};
+TrainingReference training_reference(const StepParts& parts, int steps);
 
 /// How layers are computed along row and col if nothing else is asked for: activations stay tokens by row. Products of the model's width gather
 /// activations, those that give it scatter their sums (os and ls, "collective"). source: Korthikanti et al. 2022, section 4.2.2, for one axis
