@@ -16,8 +16,6 @@ namespace {
 /// The first trace tells them apart from other files of the command line.
 std::vector<std::string> chakra_files(const std::string& prefix) { return {chakra_file(prefix, 0)}; }
 
-bool names_files(Form form) { return form == Form::file || form == Form::name_or_file || form == Form::named_files; }
-
 /// `compared`: as comparisons take it.
 OptionSpec option_for(const FieldKind& field, bool compared) {
   OptionValue value{field.form == Form::flag ? OptionValue::Kind::flag : OptionValue::Kind::one, std::string{field.placeholder}, {}};

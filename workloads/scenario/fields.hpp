@@ -38,6 +38,7 @@ enum class Form {
   named_files,   // "FILE", "NAME=FILE"
 };
 std::string_view name_of(Form form);
+constexpr bool names_files(Form form) { return form == Form::file || form == Form::name_or_file || form == Form::named_files; }
 
 /// One field, and the option of the same name. Everything about it but what is done with its value: to add one, a row in field_table.cpp, a line in scenario.proto.
 struct FieldKind {
@@ -117,7 +118,7 @@ class Fields {
   [[nodiscard]] bool flag(std::string_view name) const { return has(name); }
   /// The place of the last given text; of_field() if there is none.
   [[nodiscard]] SourceLocation where(std::string_view name) const;
-  /// Of a field of form `count`. Errors: a number outside its range.
+  /// Of a field of form `count`, or of one number of `named_texts`. Errors: a number outside its range.
   [[nodiscard]] Expected<std::int64_t> count(std::string_view name) const;
   /// Of a field of form `word`. Errors: another word.
   [[nodiscard]] Expected<std::string> word(std::string_view name) const;
