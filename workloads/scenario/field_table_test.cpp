@@ -24,8 +24,12 @@ TEST(FieldTable, HasEachNameOnceAndHelpThatStandsAlone) {
     }
     for (const std::string_view problem : field.problems)
       EXPECT_TRUE(problem.empty() || std::find(problem_kinds.begin(), problem_kinds.end(), problem) != problem_kinds.end()) << problem;
-    if (field.form == Form::word) EXPECT_FALSE(words_of(field).empty());
-    if (field.form == Form::name) EXPECT_NE(field.names, nullptr);
+    if (field.form == Form::word) {
+      EXPECT_FALSE(words_of(field).empty());
+    }
+    if (field.form == Form::name) {
+      EXPECT_NE(field.names, nullptr);
+    }
   }
 }
 
@@ -52,11 +56,17 @@ TEST(FieldTable, TellsEveryTextThatIsOutsideOfItsWordsOrItsRange) {
   EXPECT_EQ(message("trip_count", "while.1=2; while.2=x"), "expected a whole number from 0 to 9007199254740992, got \"x\"");
   for (const FieldKind& field : scenario_fields()) {
     SCOPED_TRACE(field.name);
-    if (field.form == Form::word || field.form == Form::name) EXPECT_NE(message(field.name, "no such word"), "");
+    if (field.form == Form::word || field.form == Form::name) {
+      EXPECT_NE(message(field.name, "no such word"), "");
+    }
     if (field.form != Form::count) continue;
     EXPECT_NE(message(field.name, "1.5"), "");
-    if (field.high < (std::int64_t{1} << 41)) EXPECT_NE(message(field.name, std::to_string(field.high + 1)), "");
-    if (field.low > -(std::int64_t{1} << 41)) EXPECT_NE(message(field.name, std::to_string(field.low - 1)), "");
+    if (field.high < (std::int64_t{1} << 41)) {
+      EXPECT_NE(message(field.name, std::to_string(field.high + 1)), "");
+    }
+    if (field.low > -(std::int64_t{1} << 41)) {
+      EXPECT_NE(message(field.name, std::to_string(field.low - 1)), "");
+    }
   }
 }
 
