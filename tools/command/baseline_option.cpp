@@ -65,7 +65,7 @@ std::vector<std::string> file_of_baseline(const std::string& value) { return {va
 
 OptionGroup baseline_option() {
   return {{"baseline", input_file("NAME", file_of_baseline),
-           "a published tuner's plan beside: meshslice-reference[:tpu_measured|\n:simulation_fit|:from-machine|:FILE]"}};
+           "a published tuner's plan beside: meshslice-reference[:tpu_measured|:simulation_fit|:from-machine|:FILE]"}};
 }
 
 Status add_baseline(const Options& options, TuningRequest& request, TuningReport& found) {

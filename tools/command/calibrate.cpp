@@ -32,14 +32,14 @@ Expected<NamedPrior> parse_prior(const std::string& text) {
 }
 
 OptionGroup calibrate_options() {
-  const OptionGroup own{{"base", input_file("NAME|FILE"), "the machine to begin with: what is not determined keeps its value"},
-                        {"prior", words("PATH[=SIGMA]"), "a value of the base that is known, to SIGMA of it (0.05); repeatable"},
+  const OptionGroup own{{"base", field_option("machine").value, "the machine to begin with: what is not determined keeps its value"},
+                        {"prior", written_as(Form::pairs, words("PATH[=SIGMA]")), "a value of the base that is known, to SIGMA of it (0.05); repeatable"},
                         {"hold", words("PATH"), "a value that stays; repeatable"},
                         {"dataset", word("NAME"), "what the observations are called in the machine; left out: the first file"},
                         {"plot", output_file("FILE.svg"), "draw measured against fitted, and the residuals"},
                         {"no-curves", flag(), "one efficiency for all sizes"},
                         {"observations-only", flag(), "convert to CSV, fit nothing"}};
-  return joined({import_options(), system_options(false), own, output_options(table_json)});
+  return joined({import_options(), field_options({FieldKind::Group::system}), own, output_options(table_json)});
 }
 
 int print_observations(const Imported& imported, const Options& options, Console& console) {

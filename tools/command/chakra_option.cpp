@@ -36,9 +36,9 @@ Status store(const std::string& path, std::string_view bytes, std::vector<Output
 OptionGroup chakra_options() {
   return {
       {"chakra-out", output_file("PREFIX", written_traces),
-       "write the run as Chakra execution traces PREFIX.<rank>.et, one per\ndevice, which run again by --chakra PREFIX; every device is simulated"},
+       "write the run as Chakra execution traces PREFIX.<rank>.et, one per device, which run again by --chakra PREFIX; every device is simulated"},
       {"chakra-collectives", word("whole|lowered", "whole"),
-       "how --chakra-out writes collectives: whole, or as the sends and receives\nthat they are made of"}};
+       "how --chakra-out writes collectives: whole, or as the sends and receives that they are made of"}};
 }
 
 Expected<std::optional<ChakraRequest>> chakra_request(const Options& options) {

@@ -56,13 +56,13 @@ OptionGroup check_options_described() {
                         {"seed", word("N", "1"), "of the inputs and the random orders"},
                         {"threads", word("N", "0"), "devices computed in parallel; 0: all cores"},
                         {"data", data_kinds,
-                         "inputs: random|arange|ones; arange counts row-major from 0 over\neach tensor. With arange and ones outputs of at "
-                         "most 64 elements\nare printed"},
-                        {"equals", words("TEXT"), "what a module of --hlo computes, as 'C = A @ B': its parameters are the inputs\nand its results the outputs, in order, with --shape, --shard and --out; left\nout: it is compared with its own meaning, in float64"},
+                         "inputs: random|arange|ones; arange counts row-major from 0 over each tensor. With arange and ones outputs of at "
+                         "most 64 elements are printed"},
                         {"force", flag(), "prove however much there is to compute"},
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
-                        {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is\nproven to be about timing only"}};
-  return joined({system_options(false), mesh_devices_option(), problem_options(false), workload_options(), training_options(false), module_options(), own, output_options(table_json)});
+                        {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is proven to be about timing only"}};
+  using enum FieldKind::Group;
+  return joined({field_options({system, devices, problem}), scenario_option(), field_options({workload, model, training, hlo, FieldKind::Group::check}), own, output_options(table_json)});
 }
 
 /// As it is checked, with the description of its problem. `of_itself`: a module beside its own meaning, whatever --equals says.

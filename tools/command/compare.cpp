@@ -19,7 +19,8 @@ namespace podsim {
 namespace {
 
 OptionGroup compare_options() {
-  return joined({system_options(true), mesh_devices_option(), precision_option(), what_if_options(true), problem_options(true), workload_options(), training_options(true), module_options(), comparison_options(), engine_options(), record_options(),
+  using enum FieldKind::Group;
+  return joined({field_options({system, devices, precision, what_if, problem, workload, model, training, hlo}, true), comparison_options(), field_options({engine}), threads_option(), record_options(),
                  output_options(table_json_csv)});
 }
 

@@ -10,14 +10,17 @@
 namespace podsim {
 
 OptionGroup comparison_options() {
-  return {{"vary", words("PATH=VALUE,..."),
-           "each of these values of the machine, as --set takes them, in a\ncolumn of its own; repeatable: every combination"},
+  return {{"algorithms", written_as(Form::named_texts, word("NAME[,...]|all", "collective,meshslice")),
+           "which algorithms to compare; left out, of --collective: all. --program: fft=pencil,fft=slab,lu=naive (every combination; functions that are not named: as in run), naive (all "
+           "functions that have it), or all; left out: all of a single function, of several what run does and naive"},
+          {"vary", written_as(Form::pairs, words("PATH=VALUE,...")),
+           "each of these values of the machine, as --set takes them, in a column of its own; repeatable: every combination"},
           {"equal", word("bisection|ports|injection"),
-           "scales the links of every topology but the first, so that these are\nthe same: bisection bandwidth, the bandwidth of all "
-           "ports, or that\nout of a chip"},
-          {"crossover", words("PATH=lo..hi"),
-           "who wins where as a machine value goes from lo to hi, each\nalgorithm at its best slice count; repeatable"},
-          {"top", word("N"), "only the N best rows of each size; what cannot be among them is not\nsimulated to its end"}};
+           "scales the links of every topology but the first, so that these are the same: bisection bandwidth, the bandwidth of all "
+           "ports, or that out of a chip"},
+          {"crossover", written_as(Form::pairs, words("PATH=lo..hi")),
+           "who wins where as a machine value goes from lo to hi, each algorithm at its best slice count; repeatable"},
+          {"top", word("N"), "only the N best rows of each size; what cannot be among them is not simulated to its end"}};
 }
 
 Fields compared_fields(const Options& options) {

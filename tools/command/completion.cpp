@@ -7,7 +7,6 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
-#include "algorithms/pipeline/pipeline.hpp"
 #include "sim/base/text.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/described_command.hpp"
@@ -15,9 +14,7 @@
 #include "topologies/machines.hpp"
 #include "topologies/slice.hpp"
 #include "validation/validate/datasets.hpp"
-#include "workloads/training/model.hpp"
 #include "workloads/training/step.hpp"
-#include "workloads/transformer.hpp"
 
 namespace podsim {
 
@@ -128,32 +125,7 @@ std::string machine_of(const TypedLine& line) {
   return std::find(shipped.begin(), shipped.end(), name) != shipped.end() ? name : "ideal";
 }
 
-Names machines(const TypedLine&) { return shipped_machines(); }
 Names datasets(const TypedLine&) { return shipped_datasets(); }
-Names training_models(const TypedLine& line) { return line.given("maxtext") ? Names{} : shipped_training_models(); }
-Names orders(const TypedLine&) { return {"row-major", "jax", "snake"}; }
-Names topology_kinds(const TypedLine&) { return {"torus", "mesh", "twisted", "crossbar", "fat-tree:", "rail"}; }
-
-Names workloads(const TypedLine&) {
-  Names names = shipped_transformer_blocks();
-  constexpr std::string_view block = "-block";
-  for (std::size_t i = 0, shipped = names.size(); i < shipped; ++i)
-    if (names[i].ends_with(block)) names.push_back(names[i].substr(0, names[i].size() - block.size()) + "-mlp");
-  return names;
-}
-
-Names pipelines(const TypedLine&) {
-  Names names;
-  for (const PipelineSchedule schedule : all_pipeline_schedules()) names.emplace_back(name_of(schedule));
-  return names;
-}
-
-Names collective_kinds(const TypedLine&) {
-  Names names;
-  for (int kind = 0; kind < collective_kind_count; ++kind) names.emplace_back(name_of(static_cast<CollectiveKind>(kind)));
-  return names;
-}
-
 Names algorithms_of_line(const TypedLine& line) {
   Names names;
   if (!line.given("collective")) names = names_of(gemm_algorithms());
@@ -222,25 +194,17 @@ Names paths_to_set(const TypedLine& line) {
   return names;
 }
 
+/// What depends on the rest of the line.
 struct NamedValues {
   std::string_view option, placeholder;  // where the option's value is described by this
   Names (*names)(const TypedLine&);
 };
-constexpr std::array<NamedValues, 21> named_values{{{"machine", "NAME", machines},
-                                                    {"slice", "A", slices},
-                                                    {"base", "NAME", machines},
-                                                    {"workload", "NAME", workloads},
-                                                    {"training", "NAME", training_models},
-                                                    {"topology", "NAME", topology_kinds},
-                                                    {"mesh-order", "ORDER", orders},
+constexpr std::array<NamedValues, 12> named_values{{{"slice", "A", slices},
                                                     {"mesh", "=", new_axes},
                                                     {"axis", "NAME", axes},
-                                                    {"collective", "KIND", collective_kinds},
                                                     {"algorithm", "NAME", algorithms_of_line},
                                                     {"algorithms", "NAME", algorithms_of_line},
                                                     {"collectives", "NAME", algorithms_of_line},
-                                                    {"pipeline", "NAME", pipelines},
-                                                    {"schedule", "NAME", pipelines},
                                                     {"dataset", "FOLDER", datasets},
                                                     {"set", "PATH", paths_to_set},
                                                     {"vary", "PATH", paths_to_set},
@@ -262,6 +226,9 @@ Names words_in(std::string value) {
 Names values_of(const OptionSpec& spec, const TypedLine& line) {
   if (!spec.value.choices.empty()) return spec.value.choices;
   Names names = words_in(spec.value.name);
+  if (spec.value.names != nullptr && !(spec.long_name() == "training" && line.given("maxtext")))  // then KEY=VALUE
+    for (const std::string& name : spec.value.names())
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name.substr(0, name.find(':') == std::string::npos ? std::string::npos : name.find(':') + 1));
   for (const NamedValues& values : named_values)
     if (values.option == spec.long_name() && spec.value.name.find(values.placeholder) != std::string::npos) {
       const Names more = values.names(line);
@@ -272,7 +239,7 @@ Names values_of(const OptionSpec& spec, const TypedLine& line) {
 
 /// Values that are lists go on behind a comma.
 bool is_list(const OptionSpec& spec) {
-  return spec.value.name.find(more_in_list) != std::string::npos || spec.long_name() == "mesh" || spec.value.files == files_between_commas;
+  return spec.value.name.find(more_in_list) != std::string::npos || spec.value.form == Form::mesh || spec.value.files == files_between_commas;
 }
 
 Completions value_completions(const TypedLine& line) {
@@ -297,9 +264,7 @@ Completions option_completions(const TypedLine& line) {
   for (const OptionSpec& spec : line.options()) {
     const std::string name = "--" + spec.long_name();
     if (!name.starts_with(line.typed()) || (spec.value.kind != OptionValue::Kind::many && line.given(spec.long_name()))) continue;
-    std::string what = spec.help;
-    std::replace(what.begin(), what.end(), '\n', ' ');
-    found.words.push_back({name, what});
+    found.words.push_back({name, spec.help});
   }
   return found;
 }

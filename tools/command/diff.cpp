@@ -66,15 +66,15 @@ Expected<PredictedStep> predicted_step(const Options& options, const RunOptions&
 
 OptionGroup diff_options() {
   const OptionGroup own{{"measured", input_file("PROFILE", files_of_profile),
-                         "what was measured: *.xplane.pb, *.trace.json[.gz], a table of HLO op\nstatistics as *.csv, or the folder that TensorBoard shows, of which the\nlast run counts"},
+                         "what was measured: *.xplane.pb, *.trace.json[.gz], a table of HLO op statistics as *.csv, or the folder that TensorBoard shows, of which the last run counts"},
                         {"plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out"},
                         {"from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends"},
                         {"steps", no_field(word("N")),
-                         "how many steps the profile has; left out: its line Steps, how often its\nmain module ran, or how often most operations occur"},
+                         "how many steps the profile has; left out: its line Steps, how often its main module ran, or how often most operations occur"},
                         {"layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers"},
                         {"devices", no_field(word("N")), "hlo-stats: devices that the table sums over"},
                         {"cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1"}};
-  return joined({own, system_options(false), engine_options(), output_options(table_json_csv)});
+  return joined({own, field_options({FieldKind::Group::system, FieldKind::Group::engine}), threads_option(), output_options(table_json_csv)});
 }
 
 Expected<int> diff_and_print(const Options& options, Console& console) {

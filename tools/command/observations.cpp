@@ -12,11 +12,11 @@ namespace podsim {
 OptionGroup import_options() {
   std::string forms;
   for (const ImportFormat& format : import_formats()) forms += fmt::format("{}{}", forms.empty() ? "" : "|", format.name);
-  return {{"observations", input_files("FILE"), "what was measured, - for standard input; repeatable, --observations\nmay be left out"},
+  return {{"observations", input_files("FILE"), "what was measured, - for standard input; repeatable, --observations may be left out"},
           {"from", word(forms, "csv"), "the form of the files"},
           {"op", word("NAME"), "nccl-tests: the operation, where the text does not name it"},
           {"devices", no_field(word("N")), "devices that took part, where the file does not tell"},
-          {"axis-sizes", word("x=4,y=4"), "meshslice-log: devices along each axis, where the log does not tell"},
+          {"axis-sizes", written_as(Form::pairs, word("x=4,y=4")), "meshslice-log: devices along each axis, where the log does not tell"},
           {"cores", word("N", "1"), "profiles of TPUs: cores of a device"},
           {"core-peak", word("RATE"), "hlo-stats: rows that are faster than this are rejected"}};
 }

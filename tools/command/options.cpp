@@ -11,13 +11,13 @@
 
 #include "sim/base/invariant.hpp"
 #include "sim/base/output_file.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "tools/command/usage_texts.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/report/shell_word.hpp"
 #include "tools/sweep/points.hpp"
 #include "topologies/machines.hpp"
-#include "workloads/scenario/fields.hpp"
 
 namespace podsim {
 
@@ -37,25 +37,24 @@ std::string shown_name(const OptionSpec& spec) {
 
 /// Our own layout: Boost's wraps at odd places and shows "arg".
 std::string help_text(const OptionGroup& described) {
-  constexpr std::size_t widest = 32;
+  constexpr std::size_t widest = 32, widest_help = 100;
   const std::string next_line = "\n" + std::string(2 + widest + 1, ' ');
   std::string text;
   for (const OptionSpec& spec : described) {
     const std::string name = shown_name(spec);
     text += fmt::format("  {:<{}}{}", name, widest, name.size() > widest ? next_line : " ");
-    for (const char c : spec.help) text += c == '\n' ? next_line : std::string(1, c);
+    std::size_t width = 0;
+    for (const std::string& piece : split(spec.help, ' ')) {
+      const bool fits = width == 0 || width + 1 + piece.size() <= widest_help;
+      text += (width == 0 ? "" : fits ? " " : next_line) + piece;
+      width = fits ? width + (width == 0 ? 0 : 1) + piece.size() : piece.size();
+    }
     text += '\n';
   }
   return text;
 }
 
 bool is_option(const std::string& word) { return word.size() >= 2 && word.front() == '-'; }
-
-/// "a", "a or b", "a, b or c"
-std::string alternatives_text(const std::vector<std::string>& names) {
-  if (names.size() == 1) return names.front();
-  return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
-}
 
 constexpr std::array<std::string_view, 3> format_names{"table", "json", "csv"};  // as the enum has them
 
@@ -187,7 +186,7 @@ class OptionParser {
     std::vector<std::string>& texts = options.values_[name];
     for (const std::string& text : value) {
       if (const auto& choices = spec.value.choices; !choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end())
-        return Diagnostic{{}, fmt::format("--{}: expected {}, found {}", name, alternatives_text(choices), quoted(text))};
+        return Diagnostic{option(name), fmt::format("expected {}, found {}", alternatives(choices), quoted(text))};
       texts.push_back(text);
     }
     constexpr std::array<std::string_view, 6> changes_no_figure{"output", "format", "quiet", "threads", "trace", "record"};

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "sim/base/expected.hpp"
-#include "sim/base/text.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/named_files.hpp"
 #include "tools/report/table.hpp"
+#include "workloads/scenario/fields.hpp"
 
 namespace podsim {
 
@@ -26,16 +26,24 @@ struct OptionValue {
   FilesOf files = nullptr;                 // the files that a text names
   bool writes = false;                     // those files are written
   std::vector<std::string> choices{};      // the only texts that it takes; none: any
+  Form form = Form::text;                  // how a text is written
+  FieldKind::Names names = nullptr;        // what it may name
   bool is_field = true;                    // if a scenario has a field of the option's name: whether the option is that field
 };
-inline OptionValue flag() { return {}; }
-inline OptionValue word(std::string name) { return {OptionValue::Kind::one, std::move(name)}; }
-inline OptionValue word(std::string name, std::string otherwise) { return {OptionValue::Kind::one, std::move(name), std::move(otherwise)}; }
-inline OptionValue words(std::string name) { return {OptionValue::Kind::many, std::move(name)}; }
-inline OptionValue words(std::string name, std::string otherwise) { return {OptionValue::Kind::one, std::move(name), std::move(otherwise)}; }
-inline OptionValue input_file(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::one, std::move(name), {}, files}; }
-inline OptionValue input_files(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::many, std::move(name), {}, files}; }
-inline OptionValue output_file(std::string name, FilesOf files = one_file) { return {OptionValue::Kind::one, std::move(name), {}, files, true}; }
+inline OptionValue flag() { return {.form = Form::flag}; }
+inline OptionValue word(std::string name) { return {.kind = OptionValue::Kind::one, .name = std::move(name)}; }
+inline OptionValue word(std::string name, std::string otherwise) { return {.kind = OptionValue::Kind::one, .name = std::move(name), .otherwise = std::move(otherwise)}; }
+inline OptionValue words(std::string name) { return {.kind = OptionValue::Kind::many, .name = std::move(name)}; }
+inline OptionValue input_file(std::string name, FilesOf files = one_file) { return {.kind = OptionValue::Kind::one, .name = std::move(name), .files = files, .form = Form::file}; }
+inline OptionValue input_files(std::string name, FilesOf files = one_file) { return {.kind = OptionValue::Kind::many, .name = std::move(name), .files = files, .form = Form::file}; }
+inline OptionValue output_file(std::string name, FilesOf files = one_file) {
+  return {.kind = OptionValue::Kind::one, .name = std::move(name), .files = files, .writes = true, .form = Form::file};
+}
+
+inline OptionValue written_as(Form form, OptionValue value) {
+  value.form = form;
+  return value;
+}
 
 /// Of an option that is not the field of a scenario of its name.
 inline OptionValue no_field(OptionValue value) {

@@ -21,10 +21,11 @@ namespace podsim {
 namespace {
 
 OptionGroup run_options() {
+  using enum FieldKind::Group;
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
                             {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
-  return joined({system_options(false), mesh_devices_option(), precision_option(), what_if_options(false), problem_options(false), workload_options(), training_options(false), module_options(), engine_options(), telling, trace_options(), record_options(), chakra_options(),
+  return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, trace_options(), record_options(), chakra_options(),
                  output_options(table_json_csv)});
 }
 

@@ -9,17 +9,11 @@
 
 namespace podsim {
 
-// Groups of options. `several`: of compare, which takes lists.
-OptionGroup system_options(bool several);   // --machine --slice --wrap --mesh --set ...
-OptionGroup mesh_devices_option();          // --devices
-OptionGroup precision_option();             // --precision
-OptionGroup what_if_options(bool several);  // --topology --pods --fail --degrade --straggler --seed
-OptionGroup problem_options(bool several);  // --gemm --collective ... --algorithm ... --program --shape ...
-OptionGroup workload_options();             // --workload --only --batch, model_options()
-OptionGroup model_options();                // --seq --heads --kv-heads --head-dim --ff --layers
-OptionGroup module_options();                 // --hlo --hlo-schedule --trip-count ...
-OptionGroup training_options(bool several);  // --training --maxtext --pipeline --remat ...
-OptionGroup engine_options();               // --engine --fold --force --threads
+/// The options that are the fields of these groups, one group after the other. `compared`: as comparisons take them, several of which are lists.
+OptionGroup field_options(std::initializer_list<FieldKind::Group> groups, bool compared = false);
+/// The option that is this field: asserted to be one.
+OptionSpec field_option(std::string_view name, bool compared = false);
+OptionGroup scenario_option();
 OptionGroup threads_option();
 
 /// The option that words without one belong to: with --maxtext its keys. nullptr: none.

@@ -30,22 +30,23 @@ constexpr std::array<Target, 6> targets{{
 }};
 
 OptionGroup options_of(const Target& target) {
-  OptionGroup described = system_options(false);
-  if (target.show == &show_mesh || target.problem) described = joined({described, mesh_devices_option()});
-  if (target.what_ifs) described = joined({described, what_if_options(false)});
+  using enum FieldKind::Group;
+  OptionGroup described = field_options({system});
+  if (target.show == &show_mesh || target.problem) described = joined({described, field_options({devices})});
+  if (target.what_ifs) described = joined({described, field_options({what_if})});
   if (target.show == &show_topology)
     described.push_back({"devices", no_field(flag()), "the devices as jax.devices() lists them: id, process, coords, core_on_chip"});
   if (target.show == &show_plan) {
-    described.push_back({"plan", input_file("FILE"), "a plan of a workload, as podsim tune -o writes it"});
+    described.push_back(field_option("plan"));
     described.push_back({"pass", word("forward|backward|both"), "left out: as the plan says"});
     described.push_back({"jax", flag(), "the mesh, the device order and the PartitionSpec of every array; the collectives that JAX inserts for them"});
-    described.push_back({"axis-names", word("AXIS=NAME,..."), "with --jax: what JAX calls the axes of the mesh: row=model,col=data"});
+    described.push_back({"axis-names", written_as(Form::pairs, word("AXIS=NAME,...")), "with --jax: what JAX calls the axes of the mesh: row=model,col=data"});
   }
   if (target.problem) {
-    described = joined({described, problem_options(false), workload_options(), training_options(false), module_options()});
+    described = joined({described, field_options({problem}), scenario_option(), field_options({workload, model, training, hlo})});
     if (target.show == &show_schedule) {
       described.push_back({"lowered", flag(), "with its collectives replaced by the tasks of their algorithms"});
-      described.push_back({"msccl-out", output_file("FILE.xml"), "also written as an algorithm of MSCCL: one collective of all devices that is\ntransfers, copies and additions. The text is then of the lowered schedule"});
+      described.push_back({"msccl-out", output_file("FILE.xml"), "also written as an algorithm of MSCCL: one collective of all devices that is transfers, copies and additions. The text is then of the lowered schedule"});
     }
   }
   return joined({described, output_options(target.formats)});

@@ -16,13 +16,13 @@ namespace podsim {
 namespace {
 
 OptionGroup hlo_options() {
-  return joined({{{"hlo", input_file("FILE"), "optimised HLO: compiled.as_text(), *.after_optimizations.txt, or a binary\nHloProto or HloModuleProto; either may be gzipped; - is the standard input"},
+  return joined({{field_option("hlo"),
                   {"tolerant", no_field(flag()), "take a file that is cut off; what it lacks is counted"},
-                  {"trip-count", words("NAME=N"), "iterations of the loop NAME"},
-                  {"branch", words("NAME=i"), "the branch of the conditional NAME; left out: the longest"},
-                  {"custom-call", words("TARGET=FLOPS[,BYTES]"), "what a custom-call costs, by target or by kernel: splash_mha_fwd=2GFLOP,8MiB"},
+                  field_option("trip_count"),
+                  field_option("branch"),
+                  field_option("custom_call"),
                   {"pods", word("N", "1"), "slices that run the module, where it talks to others"}},
-                 system_options(false), output_options(table_json)});
+                 field_options({FieldKind::Group::system}), output_options(table_json)});
 }
 
 /// nullopt: nothing says the axes.

@@ -12,12 +12,12 @@ namespace {
 
 OptionGroup pipeline_options() {
   OptionGroup described = joined(
-      {{{"schedule", no_field(word("NAME")), "gpipe, 1f1b, eager-1f1b, interleaved-1f1b, kimi-k2, zero-bubble or\ndual-pipe-v"},
+      {{{"schedule", no_field({.kind = OptionValue::Kind::one, .name = "NAME", .form = Form::name, .names = scenario_field("pipeline")->names}), "the order of the work of every rank, as the list above has it"},
         {"stages", no_field(word("S")), "stages of the model, each a run of consecutive layers"},
         {"ranks", no_field(word("D")), "groups of devices; left out: as many as stages, with dual-pipe-v half"},
         {"microbatches", no_field(word("m")), "of one step"},
-        {"fuse-steady-state", no_field(flag()), "interleaved-1f1b, kimi-k2: fuse each forward of the steady state with\nthe backward behind it"},
-        {"full", no_field(flag()), "what stands before and after the loop, every transfer and deletion,\nand where parameters and scalars live"},
+        {"fuse-steady-state", no_field(flag()), "interleaved-1f1b, kimi-k2: fuse each forward of the steady state with the backward behind it"},
+        {"full", no_field(flag()), "what stands before and after the loop, every transfer and deletion, and where parameters and scalars live"},
         {"layers", no_field(word("L")), "with --full: layers of the model; left out: one per stage"},
         {"chart", no_field(flag()), "when each rank does what, instead of the lists"}},
        output_options(table_json_csv)});

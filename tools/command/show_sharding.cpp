@@ -20,15 +20,15 @@ constexpr std::size_t most_rank = 16, columns_without_terminal = 80, longest_pla
 constexpr std::int64_t largest_extent = std::int64_t{1} << 62, largest_device = INT32_MAX;
 
 const OptionGroup sharding_options{
-    {"array", word("AxB[xC]"), "the extents of the array"},
-    {"mesh", word("x=4,y=2"), "logical axes, row-major over the devices; with --hlo it may be left\nout"},
-    {"spec", word("x,y"), "per dimension the axes that divide it: an axis, - for none, or several\nas in (x+y), first most significant"},
+    {"array", written_as(Form::extents, word("AxB[xC]")), "the extents of the array"},
+    {"mesh", written_as(Form::mesh, word("x=4,y=2")), "logical axes, row-major over the devices; with --hlo it may be left out"},
+    {"spec", written_as(Form::sharding, word("x,y")), "per dimension the axes that divide it: an axis, - for none, or several as in (x+y), first most significant"},
     {"hlo", word("SHARDING"), "in place of --spec: as HLO writes it, {devices=[4,2]<=[8]}"},
     {"devices", word("0,2,4,6"), "the numbers of the mesh's devices; left out: 0 and up"},
-    {"machine", input_file("NAME|FILE"), "whose slice the devices are of; left out: ideal"},
-    {"slice", word("AxB[xC]"), "the devices are those of a slice: its chips, row-major"},
+    {"machine", field_option("machine").value, "whose slice the devices are of; left out: ideal"},
+    {"slice", field_option("slice").value, "the devices are those of a slice: its chips, row-major"},
     {"platform", word("NAME", "CPU"), "how devices are called"},
-    {"at", word("-,-,0"), "of an array of rank 3 or more: one or two dimensions that are shown,\nand the index where each other one is cut"},
+    {"at", word("-,-,0"), "of an array of rank 3 or more: one or two dimensions that are shown, and the index where each other one is cut"},
     {"pad", flag(), "round extents up to what the axes divide, and say how much is wasted"},
     {"colour",
      {OptionValue::Kind::one, "auto|always|never", "auto", nullptr, false, {"auto", "always", "never"}},

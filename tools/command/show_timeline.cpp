@@ -21,10 +21,10 @@ constexpr std::size_t columns_of_files = 100;  // and of pipes
 OptionGroup timeline_options() {
   return joined({{{"record", no_field(input_file("RECORD")), "a record of a run, as podsim run --record writes it; --record may be left out"},
                   {"device", no_field(word("D")),
-                   "the number of a device, or its place, row=0,col=3; of devices that do the\nsame the record has one, which is shown. Left out: "
-                   "the first of the record,\nof the largest class"},
+                   "the number of a device, or its place, row=0,col=3; of devices that do the same the record has one, which is shown. Left out: "
+                   "the first of the record, of the largest class"},
                   {"width", no_field(word("N")),
-                   fmt::format("columns, {} to {}; left out: those of the terminal, {} where\nthere is none", narrowest_timeline, widest_timeline,
+                   fmt::format("columns, {} to {}; left out: those of the terminal, {} where there is none", narrowest_timeline, widest_timeline,
                                columns_of_files)}},
                  output_options(table_only)});
 }

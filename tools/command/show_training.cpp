@@ -18,12 +18,12 @@ OptionValue choice(std::vector<std::string> choices, std::string otherwise) {
 }
 
 OptionGroup shown_options() {
-  return joined({training_options(false), model_options(),
-                 {{"mesh", no_field(word("stage=2,fsdp=4", "1")), "sizes of the axes slice, stage, data, fsdp, row, col"},
+  return joined({field_options({FieldKind::Group::training, FieldKind::Group::model}),
+                 {{"mesh", no_field(written_as(Form::mesh, word("stage=2,fsdp=4", "1"))), "sizes of the axes slice, stage, data, fsdp, row, col"},
                   {"chips", no_field(word("N")), "with --maxtext: the devices of a slice, for axes of -1"},
                   {"batch", word("N"), "sequences on all devices; left out: one per device"},
                   {"pad", flag(), "round extents up to what the axes divide"},
-                  {"live-forwards", no_field(word("N")), "forward passes of a virtual stage whose activations a rank holds at\nonce, as show pipeline has them; left out: all of them"},
+                  {"live-forwards", no_field(word("N")), "forward passes of a virtual stage whose activations a rank holds at once, as show pipeline has them; left out: all of them"},
                   {"attention-flops", choice({"whole", "causal"}, "whole"), "causal: half of the scores of causal attention"}},
                  output_options(table_json_csv)});
 }

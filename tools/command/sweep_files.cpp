@@ -20,15 +20,13 @@ std::vector<NamedFile> files_of_sweep(const Options& options, const std::string&
   if (!options.has("store"))  // first, so that of two outputs this is not the one to blame
     for (std::string& path : files_of_store(store)) files.push_back({"--store", std::move(path), true});
   files.insert(files.end(), options.files().begin(), options.files().end());
-  const OptionGroup of_points = joined({system_options(false), what_if_options(false), problem_options(false), workload_options(), engine_options()});
   for (const SweepBlock& block : blocks)
-    for (const SweepAxis& axis : block.axes)
-      for (const OptionSpec& spec : of_points) {
-        const std::string option = spec.long_name();
-        if (spec.value.files == nullptr || option != option_of(scenario_fields()[axis.field].name)) continue;
-        for (const SweepValue& value : axis.values)
-          for (std::string& path : spec.value.files(value.text)) files.push_back({"--" + option, std::move(path), spec.value.writes});
-      }
+    for (const SweepAxis& axis : block.axes) {
+      const OptionSpec spec = field_option(scenario_fields()[axis.field].name);
+      if (spec.value.files == nullptr) continue;
+      for (const SweepValue& value : axis.values)
+        for (std::string& path : spec.value.files(value.text)) files.push_back({"--" + spec.name, std::move(path), spec.value.writes});
+    }
   return files;
 }
 

@@ -116,11 +116,11 @@ NewFolders::~NewFolders() {
 
 OptionGroup trace_options() {
   return {{"trace", output_file("FILE|DIR"),
-       "write when everything happened, for ui.perfetto.dev or\nchrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and\npodsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
+       "write when everything happened, for ui.perfetto.dev or chrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and podsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
           {"trace-devices", word("N[-M][,...]|all|representatives"),
-       "which devices are in the trace, as 0,3,8-11; representatives: one\nof each class of a folded run, with how many are alike; left out:\nall, or of more than 16 the first 16"},
+       "which devices are in the trace, as 0,3,8-11; representatives: one of each class of a folded run, with how many are alike; left out: all, or of more than 16 the first 16"},
           {"with", input_file("PROFILE", files_of_profile),
-       "put a measured step into --trace FILE.json, beside the simulated\noperations of each device and joined to them as podsim diff matches\nthem: *.xplane.pb, *.trace.json[.gz], or the folder that TensorBoard\nshows, of which the last run counts"},
+       "put a measured step into --trace FILE.json, beside the simulated operations of each device and joined to them as podsim diff matches them: *.xplane.pb, *.trace.json[.gz], or the folder that TensorBoard shows, of which the last run counts"},
           {"with-step", word("N"), "which step of --with, from 1; left out: the median by time"}};
 }
 

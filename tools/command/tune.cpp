@@ -33,7 +33,7 @@ std::string progress_text(const TuningProgress& progress, double seconds) {
 }
 
 OptionGroup tune_options() {
-  return joined({search_options(), system_options(false), precision_option(), what_if_options(false), workload_options(), tuning_options(), tuned_training_options(), baseline_option(), threads_option(), record_options(),
+  return joined({search_options(), field_options({FieldKind::Group::system, FieldKind::Group::precision, FieldKind::Group::what_if, FieldKind::Group::workload, FieldKind::Group::model}), tuning_options(), tuned_training_options(), baseline_option(), threads_option(), record_options(),
                  output_options(table_json)});
 }
 

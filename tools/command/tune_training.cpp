@@ -116,7 +116,7 @@ Expected<TrainingRequest> training_request(const Options& options, const Console
 
 void add_field(std::string& line, const FieldKind& field, const std::string& text) {
   line += " --" + option_of(field.name);
-  if (field.form != FieldKind::Form::flag) line += " " + shell_word(text);
+  if (field.form != Form::flag) line += " " + shell_word(text);
 }
 
 /// The fields that the command line gives and the search does not decide.
@@ -124,9 +124,9 @@ std::string fields_line(const Options& options, FieldKind::Part part) {
   const Fields fields = fields_of(options);
   std::string line;
   for (const FieldKind* field : fields.given()) {
-    if (field->part != part || field->name == "slice" || field->name == "training" || field->name == "maxtext") continue;
+    if (field->part() != part || field->name == "slice" || field->name == "training" || field->name == "maxtext") continue;
     if (std::find(searched_fields.begin(), searched_fields.end(), field->name) != searched_fields.end()) continue;
-    if (field->form == FieldKind::Form::texts)
+    if (field->repeated)
       for (const FieldText& given : fields.texts(field->name)) add_field(line, *field, given.text);
     else
       add_field(line, *field, fields.text(field->name));
@@ -180,7 +180,7 @@ std::string progress_text(const TrainingRequest::Progress& progress, double seco
 }  // namespace
 
 OptionGroup tuned_training_options() {
-  OptionGroup options = training_options(false);
+  OptionGroup options = field_options({FieldKind::Group::training});
   std::erase_if(options, [](const OptionSpec& spec) { return spec.name == "steps"; });
   const auto says = [&](const char* name, OptionValue value, const char* help) {
     for (OptionSpec& spec : options)
@@ -188,10 +188,10 @@ OptionGroup tuned_training_options() {
   };
   says("microbatches", no_field(word("M[,...]")), "of a training step; left out: every divisor of the batch");
   says("pipeline", no_field(word("NAME[,...]")),
-       "of training steps with several stages; left out: all of gpipe, 1f1b,\neager-1f1b, interleaved-1f1b, kimi-k2, zero-bubble, dual-pipe-v");
+       "of training steps with several stages; left out: all of gpipe, 1f1b, eager-1f1b, interleaved-1f1b, kimi-k2, zero-bubble, dual-pipe-v");
   says("virtual-stages", no_field(word("V[,...]")), "stages on each rank; left out: up to 12 that divide its layers");
   says("remat", no_field(word("none|full|selected:LIST")),
-       "what the backward pass computes again; left out: none, full and what\nMaxText's policies keep");
+       "what the backward pass computes again; left out: none, full and what MaxText's policies keep");
   options.push_back({"pad", flag(), "of training steps: round extents up to what the axes divide"});
   return options;
 }

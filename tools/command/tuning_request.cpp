@@ -51,14 +51,14 @@ Expected<std::vector<std::string>> collectives_to_search(const Options& options,
 
 OptionGroup tuning_options() {
   return {
-      {"gemm", words("m=M,n=N,k=K[,dtype=bf16]"), "products that have nothing to do with each other; repeatable"},
-      {"algorithms", word("NAME[,...]", fmt::format("{}", fmt::join(PlanChoices{}.algorithms, ","))), "which algorithms products may use"},
-      {"collectives", no_field(word("NAME[,...]")), "ways to lower the collectives of products: by-dimension, auto, algorithms;\nleft out: by-dimension and ring, up to 16 devices auto too. Of a training step one; left out: by-dimension"},
+      {"gemm", written_as(Form::gemm, words("m=M,n=N,k=K[,dtype=bf16]")), "products that have nothing to do with each other; repeatable"},
+      {"algorithms", written_as(Form::named_texts, word("NAME[,...]", fmt::format("{}", fmt::join(PlanChoices{}.algorithms, ",")))), "which algorithms products may use"},
+      {"collectives", no_field(word("NAME[,...]")), "ways to lower the collectives of products: by-dimension, auto, algorithms; left out: by-dimension and ring, up to 16 devices auto too. Of a training step one; left out: by-dimension"},
       {"pass", word("forward|backward|both", "both"), "what is to be fast"},
       {"max-slice-count", word("S", "64"), "the largest slice count looked at"},
       {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},
       {"prefetch", word("P", "1"), "slices that run ahead of the matmul"},
-      {"slice-copies", word("on|off"), "whether cutting slices costs copies on the core;\nleft out: as the machine says"},
+      field_option("slice_copies"),
       {"top", word("N", "5"), "meshes whose best plans are wanted"},
       {"exhaustive", flag(), "simulate every option: the same plans, without trusting the bounds"},
       {"ignore-memory", flag(), "admit plans that need more than the device has"},
@@ -113,7 +113,7 @@ SavedPlan saved_plan(const TuningRequest& request, const TunedPlan& plan, const 
   SavedPlan saved;
   const Fields asked = fields_of(options);
   for (const FieldKind* field : asked.given())
-    if (field->part == FieldKind::Part::system)
+    if (field->part() == FieldKind::Part::system)
       for (const FieldText& given : asked.texts(field->name)) saved.system.add(field->name, given.text, given.where);
   saved.system.set("slice", to_text(system.slice), {});
   saved.system.set("mesh", to_text(system.mesh), {});

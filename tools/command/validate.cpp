@@ -108,7 +108,7 @@ OptionGroup validate_options() {
                         {"explain", flag(), "of --observations: the bound of every row, the times of all algorithms, and a sentence"},
                         {"plot", output_file("FILE.svg"), "draw measured against predicted"},
                         {"threads", word("N", "0"), "0: as many as the machine has"}};
-  return joined({own, import_options(), system_options(false), record_options(), output_options(table_json_csv)});
+  return joined({own, import_options(), field_options({FieldKind::Group::system}), record_options(), output_options(table_json_csv)});
 }
 
 }  // namespace

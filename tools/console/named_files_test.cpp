@@ -109,7 +109,7 @@ TEST(FileOptions, DevicesAndNamesOfShippedThingsAreNoFiles) {
 }
 
 TEST(FileOptions, EveryOptionThatNamesAFileSaysSo) {
-  for (const OptionSpec& spec : joined({system_options(false), what_if_options(false), problem_options(false), workload_options(), output_options(table_json)})) {
+  for (const OptionSpec& spec : joined({field_options({FieldKind::Group::system, FieldKind::Group::what_if, FieldKind::Group::problem, FieldKind::Group::workload, FieldKind::Group::hlo}), output_options(table_json)})) {
     if (spec.value.name.find("FILE") == std::string::npos) continue;
     EXPECT_NE(spec.value.files, nullptr) << spec.name;
   }

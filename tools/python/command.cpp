@@ -87,7 +87,8 @@ py::list options_of(const std::vector<std::string>& words) {
   if (!described) return all;
   for (const OptionSpec& spec : described->options) {
     const char* const kind = spec.value.kind == OptionValue::Kind::flag ? "flag" : spec.value.kind == OptionValue::Kind::one ? "one" : "many";
-    all.append(py::make_tuple(spec.long_name(), kind, spec.value.name, spec.value.otherwise, spec.value.choices, spec.help));
+    const std::vector<std::string> choices = spec.value.choices.empty() && spec.value.form == Form::name ? spec.value.names() : spec.value.choices;
+    all.append(py::make_tuple(spec.long_name(), kind, name_of(spec.value.form), spec.value.name, spec.value.otherwise, choices, spec.help));
   }
   return all;
 }
@@ -108,7 +109,7 @@ void bind_command(py::module_& module) {
       py::arg("share") = std::pair{0, 1}, py::arg("elsewhere") = nullptr,
       "status, text, messages, errors, value of one command; the value: RunAnswer, TuningAnswer, ComparisonAnswer, Schedule, a Machine with a table, "
       "a table beside JSON, or None");
-  module.def("options", &options_of, "name, kind, value, default, choices, help of each option of a command");
+  module.def("options", &options_of, "name, kind, form, placeholder, default, choices, help of each option of a command");
   module.def("usage", [](const std::string& verb) { return std::string{usage_of(verb)}; });
 
   py::class_<SimulatedParts, std::shared_ptr<SimulatedParts>>(module, "SimulatedParts", "what a share of a search simulated, for the others")

@@ -99,11 +99,12 @@ const std::string& InputKeys::contents(const std::string& field, const std::stri
 }
 
 std::string InputKeys::operator()(const PointInputs& inputs) {
-  static constexpr std::array may_be_files = {"machine", "topology", "mesh_order", "schedule", "msccl", "pairs", "workload", "plan", "program", "chakra_groups", "hlo"};
   std::string text = version_;
   for (const std::string& argument : arguments_of(inputs)) text += '\0' + argument;
-  for (const char* field : may_be_files)
-    if (const std::string& value = inputs.text(field); !value.empty()) text += '\0' + contents(field, value);
+  const Fields fields = fields_of(inputs);
+  for (const FieldKind* field : fields.given())
+    for (const FieldText& given : names_files(field->form) && field->name != "chakra" ? fields.texts(field->name) : std::vector<FieldText>{})
+      text += '\0' + contents(std::string{field->name}, field->form == Form::named_files ? given.text.substr(given.text.find('=') + 1) : given.text);
   if (const std::string& prefix = inputs.text("chakra"); !prefix.empty()) {
     text += '\0' + contents("chakra_groups", chakra_groups_file(prefix));
     for (int rank = 0; rank < chakra_ranks(prefix); ++rank) text += '\0' + contents("chakra", chakra_file(prefix, rank));

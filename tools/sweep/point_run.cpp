@@ -36,7 +36,7 @@ std::shared_ptr<const SharedSystem> RecentSystems::system(const PointInputs& inp
   std::string id;
   for (const FieldKind* field : fields.given())
     // A schedule says the mesh where none is given, a plan the whole system.
-    if (field->part == FieldKind::Part::system || field->name == "schedule" || field->name == "plan")
+    if (field->part() == FieldKind::Part::system || field->name == "schedule" || field->name == "plan")
       for (const FieldText& given : fields.texts(field->name)) id += std::string{field->name} + '=' + given.text + '\0';
   const auto find = [&] {
     const auto found = std::find_if(systems_.begin(), systems_.end(), [&](const auto& entry) { return entry.first == id; });

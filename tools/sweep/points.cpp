@@ -124,7 +124,7 @@ std::vector<std::string> arguments_of(const PointInputs& inputs) {
   for (const FieldKind* field : fields.given()) {
     const std::string option = option_of(field->name);
     for (const FieldText& given : fields.texts(field->name))
-      arguments.push_back(field->form == FieldKind::Form::flag ? "--" + option : fmt::format("--{}={}", option, given.text));
+      arguments.push_back(field->form == Form::flag ? "--" + option : fmt::format("--{}={}", option, given.text));
   }
   return arguments;
 }

@@ -71,7 +71,7 @@ StoredRun stored_run(std::string key, const Row& row) {
 namespace {
 
 /// A slice count is a text only because an option may name one per stage, which a sweep cannot.
-bool is_number(const FieldKind& field) { return field.form == FieldKind::Form::integer || field.name == "slice_count"; }
+bool is_number(const FieldKind& field) { return field.form == Form::count || field.name == "slice_count"; }
 
 }  // namespace
 

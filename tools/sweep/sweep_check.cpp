@@ -8,10 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "algorithms/collectives/collectives.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
-#include "sim/config/files.hpp"
 #include "sim/machine/machine_fields.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "topologies/machines.hpp"
@@ -31,110 +29,19 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> needs{
 
 std::string name_of(const SweepAxis& axis) { return std::string{scenario_fields()[axis.field].name}; }
 
-Fields fields_with(std::string_view field, const std::string& text) {
-  Fields fields;
-  fields.set(field, text, of_field(std::string{field}));
-  return fields;
+/// The kind of problem that check_field() asks for; empty: none is given.
+std::string_view kind_of(const SweepBlock& block) {
+  if (block.axis("maxtext") != nullptr) return "maxtext";
+  for (const std::string_view kind : problem_kinds)
+    if (block.axis(kind) != nullptr) return kind;
+  return "";
 }
 
-template <class T>
-std::string message_of(const Expected<T>& result) {
-  if (result) return "";
-  const Diagnostic& error = result.error();
+/// What is wrong; empty: nothing.
+std::string message_of(const Status& read) {
+  if (read) return "";
+  const Diagnostic& error = read.error();
   return error.where.is_field ? error.message : to_text(error);  // of a file that a value names: with its place there
-}
-
-/// What reads the fields of a GEMM besides its algorithm needs some machine.
-std::string gemm_message(const std::string& field, const std::string& text) {
-  static const Expected<Machine> machine = find_machine("ideal");
-  Fields fields = fields_with("gemm", "m=1,n=1,k=1");
-  fields.set(field, text, of_field(field));
-  return message_of(read_gemm(fields, *machine, DType::bf16));
-}
-
-std::string collective_algorithm_message(const std::string& name) { return name == "auto" ? "" : message_of(always(name)); }
-
-/// Of how a program computes transforms and linear systems.
-std::string kernels_message(const std::string& field, const std::string& text) {
-  static const Expected<Machine> machine = find_machine("ideal");
-  return message_of(read_kernels(fields_with(field, text), *machine));
-}
-
-/// Of a training step: of any model on a mesh that has stages, where the block has no model that is right by itself. What a mesh divides depends on the point.
-std::string training_message(const std::string& field, const std::string& text, const SweepBlock& block) {
-  if (block.axis("maxtext") != nullptr) return "";  // its keys say what these fields do
-  Fields fields = fields_with("training", shipped_training_models().front());
-  fields.set(field, text, of_field(field));
-  TrainingMesh mesh;
-  mesh.stage = 2;
-  return message_of(read_training_step(fields, mesh, {}));
-}
-
-/// Of a compiled module, whatever it is.
-std::string module_message(const std::string& field, const std::string& text) {
-  Fields fields = fields_with(field, text);
-  if (field == "clock") fields.set("hlo_cost", "estimated-cycles", of_field("hlo_cost"));
-  return message_of(read_hlo_options(fields));
-}
-
-/// A workload may leave the choice open among several.
-std::string algorithm_message(const std::string& text, const SweepBlock& block) {
-  if (block.axis("program") != nullptr) return kernels_message("algorithm", text);
-  if (block.axis("training") != nullptr) return message_of(gemm_algorithm(text));
-  if (block.axis("gemm") == nullptr && block.axis("workload") == nullptr) return collective_algorithm_message(text);
-  for (const std::string& name : block.axis("workload") != nullptr ? split(text) : std::vector<std::string>{text})
-    if (const std::string message = message_of(gemm_algorithm(name)); !message.empty()) return message;
-  return "";
-}
-
-std::string dataflows_message(const std::string& text, const SweepBlock& block) {
-  for (const std::string& name : block.axis("workload") != nullptr ? split(text) : std::vector<std::string>{text})
-    if (!dataflow_named(name)) return "expected os, ls or rs, found " + quoted(name);
-  return "";
-}
-
-/// Of a workload's options; of what depends on each other (heads and their width) only numbers and names.
-std::string workload_message(const std::string& field, const std::string& text) {
-  if (field == "workload") return message_of(find_transformer_block(text));
-  if (field == "only") return only_named(text) ? "" : "expected gemm or other, found " + quoted(text);
-  return message_of(parse_integer(text, 1, std::int64_t{1} << 30, {}));
-}
-
-std::string plan_message(const std::string& file) {
-  return message_of(load_plan(file));
-}
-
-/// What is wrong with a value by itself; empty: nothing, as far as it goes.
-std::string message_alone(const std::string& field, const std::string& text, const SweepBlock& block) {
-  if (field == "machine") return message_of(find_machine(text));
-  if (field == "fail" && text == "any") return "any is for podsim run, expected a cable between two chips, as 0.0-0.1";
-  for (const char* of_kernels : {"order", "overlap", "look_ahead"})
-    if (field == of_kernels) return kernels_message(field, text);
-  if (block.axis("program") != nullptr && (field == "block" || field == "slice_copies")) return kernels_message(field, text);
-  if (field == "choose") return message_of(parse_choose(text, of_field(field)));
-  if (field == "minimise") return message_of(parse_minimise(text, of_field(field)));
-  for (const char* of_gemm : {"gemm", "pass", "block", "prefetch", "slice_copies", "wang_operand"})
-    if (field == of_gemm) return gemm_message(field, text);
-  if (field == "algorithm") return algorithm_message(text, block);
-  if (field == "collectives") return message_of(parse_policy(text, of_field(field)));
-  if (block.axis("training") != nullptr)
-    for (const char* of_training : {"training", "batch", "batch_per_device", "microbatches", "pipeline", "virtual_stages", "remat", "scan", "optimizer"})
-      if (field == of_training) return training_message(field, text, block);
-  for (const char* of_module : {"hlo_cost", "hlo_schedule", "rewrite", "clock", "trip_count", "branch", "custom_call"})
-    if (field == of_module) return module_message(field, text);
-  if (field == "steps") return message_of(fields_with(field, text).integer(field, 1, 1000));
-  for (const char* of_workload : {"workload", "only", "batch", "seq", "heads", "kv_heads", "head_dim", "ff", "layers"})
-    if (field == of_workload) return workload_message(field, text);
-  if (field == "plan") return plan_message(text);
-  if (field == "dataflow") return dataflows_message(text, block);
-  if (field == "slice_count" || field == "chunks") return message_of(fields_with(field, text).integer(field, 1, 1 << 20));
-  if (field == "collective") return message_of(parse_collective_kind(text, of_field(field)));
-  if (field == "bytes") return message_of(parse_input_bytes(text, of_field(field)));
-  if (field == "dtype") return message_of(parse_dtype(text, of_field(field)));
-  if (field == "schedule") return message_of(load_schedule(text));
-  if (field == "msccl") return message_of(load_msccl(text));
-  if (field == "engine" || field == "fold" || field == "calls") return message_of(read_run_options(fields_with(field, text)));
-  return "";
 }
 
 /// Of a set: whether any of the block's machines takes it.
@@ -167,7 +74,7 @@ class SystemTrial {
  public:
   SystemTrial(const SweepBlock& block, SystemValues& values) : values_{values} {
     for (const SweepAxis& axis : block.axes)
-      if (const FieldKind& field = scenario_fields()[axis.field]; field.part == FieldKind::Part::system || field.name == "schedule" || field.name == "plan")
+      if (const FieldKind& field = scenario_fields()[axis.field]; field.part() == FieldKind::Part::system || field.name == "schedule" || field.name == "plan")
         axes_.push_back(&axis);
   }
 
@@ -283,7 +190,7 @@ class SweepCheck {
     for (const SweepValue& value : axis.values) {
       if (value.text.empty()) continue;
       const std::string message =
-          axis.path.empty() ? message_alone(name_of(axis), value.text, block) : set_message(axis, value.text, block);
+          axis.path.empty() ? message_of(check_field(scenario_fields()[axis.field], value.text, kind_of(block))) : set_message(axis, value.text, block);
       if (!message.empty()) problem(value.where, message);
     }
   }

@@ -75,6 +75,7 @@ TEST(SweepCheck, TellsEveryTextThatIsWrongByItself) {
       {"slice_copies: 'maybe'", "expected on or off, found \"maybe\"", gemm_fields},
       {"wang_operand: 'z'", "expected x or w, found \"z\"", gemm_fields},
       {"collectives: 'rong'", "", gemm_fields},
+      {"given: 'X,Z'", "expected X, W or dY, found \"Z\"", gemm_fields},
       {"only: 'gem'", "expected gemm or other, found \"gem\"", block},
       {"heads: 0", "", block},
       {"dataflow: 'os,xs'", "expected os, ls or rs, found \"xs\"", block},
@@ -140,7 +141,9 @@ TEST(SweepCheck, TellsWrongTextsOfModules) {
   for (const auto& [field, message] : std::vector<std::pair<std::string, std::string>>{{"hlo_cost: 'moddel'", "expected model or estimated-cycles"},
                                                                                        {"hlo_schedule: 'txt'", "expected text or overlap"},
                                                                                        {"rewrite: 'all-reduce'", "expected reduce-scatter"},
-                                                                                       {"clock: '940'", "expected a clock"}})
+                                                                                       {"clock: '940'", "expected a clock"},
+                                                                                       {"trip_count: 'while.1=2; while.2=x'", "expected a whole number"},
+                                                                                       {"ragged: '/no/such.csv'", ""}})
     EXPECT_THAT(wrong("sweep { machine: 'ideal' slice: '4' hlo: 'm.hlo'\n" + field + " }"),
                 ::testing::StartsWith("s:3:" + std::to_string(field.find(':') + 3) + ": " + message));
 }

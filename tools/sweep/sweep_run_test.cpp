@@ -100,6 +100,19 @@ TEST(Sweep, SimulatesAProgramAnewWhoseFileChanged) {
   EXPECT_EQ(run("P, L, U = lu(A)"), 1U);
 }
 
+TEST(Sweep, SimulatesATrainingStepAnewWhoseModelChanged) {
+  const Folder folder;
+  const auto model = [&](int layers) {
+    return folder.file("model.textproto", "format_version: 1 name: 'm' layers: " + std::to_string(layers) + " width: 64 heads: 4 mlp: 128 vocabulary: 128 sequence: 32\n");
+  };
+  const auto run = [&](int layers) {
+    return sweep("sweep { machine: 'ideal' slice: '2' mesh: 'fsdp=2' batch: 2 training: '" + model(layers) + "' }", folder.file("s.sqlite")).simulated;
+  };
+  EXPECT_EQ(run(1), 1U);
+  EXPECT_EQ(run(1), 0U);
+  EXPECT_EQ(run(2), 1U);
+}
+
 TEST(Sweep, TakesAsManyPodsAsTheMachinesBuildAndSkipsTheRest) {
   const Folder folder;
   const SweepCount count = sweep("sweep { machine: ['ideal', 'tpu_v4'] slice: ['4x4', 'v4-8'] mesh: 'all' collective: 'all-gather' axis: 'row' bytes: '16' }",

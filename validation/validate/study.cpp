@@ -83,7 +83,7 @@ class StudyReader {
       fields = read_fields(*scenario, file_, at);
     }
     for (const FieldKind* field : fields.given())
-      if (field->part != FieldKind::Part::system || field->name == "machine" || field->name == "set")
+      if (field->part() != FieldKind::Part::system || field->name == "machine" || field->name == "set")
         file_.problem({fields.where(field->name), std::string{field->name} + " does not belong to the system of a study"});
     if (!fields.has("slice")) file_.problem(scenario != nullptr ? at : pod_at, "slice is missing");
     if (fields.has("mesh"))

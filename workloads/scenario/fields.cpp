@@ -9,106 +9,41 @@
 
 namespace podsim {
 
-std::span<const FieldKind> scenario_fields() {
-  using enum FieldKind::Part;
-  using enum FieldKind::Form;
-  static constexpr std::array<FieldKind, 88> fields{{
-      {"machine", system, text},
-      {"set", system, texts},
-      {"precision", system, text},
-      {"slice", system, text},
-      {"strict_slice", system, flag},
-      {"wrap", system, text, "auto"},
-      {"topology", system, text},
-      {"pods", system, integer, "1"},
-      {"devices", system, text},
-      {"mesh", system, text},
-      {"mesh_order", system, text, "row-major"},
-      {"allow_split_axes", system, flag},
-      {"contiguous_submeshes", system, flag},
-      {"fail", system, texts},
-      {"degrade", system, texts},
-      {"straggler", system, texts},
-      {"seed", system, integer, "0"},
-      {"gemm", problem, text},
-      {"collective", problem, text},
-      {"schedule", problem, text},
-      {"msccl", problem, text},
-      {"chakra", problem, text},
-      {"chakra_groups", problem, text},
-      {"chakra_cost", problem, text, "recorded"},
-      {"hlo", problem, text},
-      {"equals", problem, texts},
-      {"hlo_cost", problem, text, "model"},
-      {"clock", problem, text},
-      {"hlo_schedule", problem, text, "overlap"},
-      {"rewrite", problem, text},
-      {"trip_count", problem, texts},
-      {"branch", problem, texts},
-      {"custom_call", problem, texts},
-      {"ragged", problem, texts},
-      {"workload", problem, text},
-      {"plan", problem, text},
-      {"program", problem, text},
-      {"shape", problem, texts},
-      {"shard", problem, texts},
-      {"out", problem, texts},
-      {"choose", problem, text, "bytes"},
-      {"chain", problem, flag},
-      {"minimise", problem, text, "bytes"},
-      {"replicate", problem, texts},
-      {"look_ahead", problem, integer, "0"},
-      {"order", problem, text, "natural"},
-      {"overlap", problem, integer, "1"},
-      {"training", problem, texts},
-      {"maxtext", problem, text},
-      {"batch_per_device", problem, text},
-      {"microbatches", problem, integer, "1"},
-      {"pipeline", problem, text},
-      {"virtual_stages", problem, integer, "1"},
-      {"fuse_steady_state", problem, flag},
-      {"remat", problem, text, "none"},
-      {"scan", problem, text, "off"},
-      {"optimizer", problem, text, "adamw"},
-      {"steps", problem, integer, "1"},
-      {"only", problem, text},
-      {"batch", problem, integer},
-      {"seq", problem, integer},
-      {"heads", problem, integer},
-      {"kv_heads", problem, integer},
-      {"head_dim", problem, integer},
-      {"ff", problem, integer},
-      {"layers", problem, integer},
-      {"axis", problem, text},
-      {"bytes", problem, text},
-      {"dtype", problem, text},
-      {"root", problem, integer},
-      {"chunks", problem, integer},
-      {"shift", problem, integer},
-      {"pairs", problem, text},
-      {"pass", problem, text, "forward"},
-      {"pad", problem, flag},
-      {"algorithm", problem, text},
-      {"dataflow", problem, text},
-      {"slice_count", problem, text},
-      {"block", problem, integer, "8"},
-      {"prefetch", problem, integer, "1"},
-      {"slice_copies", problem, text},
-      {"wang_operand", problem, text},
-      {"collectives", problem, text},
-      {"given", problem, text},
-      {"engine", run, text, "des"},
-      {"fold", run, text, "auto"},
-      {"calls", run, text, "auto"},
-      {"force", run, flag},
-  }};
-  return fields;
-}
-
 const FieldKind* scenario_field(std::string_view name) {
   const auto fields = scenario_fields();
   const auto found = std::find_if(fields.begin(), fields.end(), [&](const FieldKind& field) { return field.name == name; });
   return found == fields.end() ? nullptr : &*found;
+}
+
+std::string_view name_of(Form form) {
+  static constexpr std::array<std::string_view, 18> names{"flag", "count", "number", "amount", "word", "name", "text", "named_texts", "pairs",
+                                                          "extents", "mesh", "gemm", "shapes", "sharding", "shardings", "file", "name_or_file", "named_files"};
+  return names[static_cast<std::size_t>(form)];
+}
+
+std::vector<std::string> words_of(const FieldKind& field) { return field.form == Form::word ? split(field.placeholder, '|') : std::vector<std::string>{}; }
+
+std::string alternatives(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t n = 0; n < names.size(); ++n) text += (n == 0 ? "" : n + 1 == names.size() ? " or " : ", ") + names[n];
+  return text;
+}
+
+Diagnostic wrong_word(std::string_view name, const std::string& text, const SourceLocation& where) {
+  const FieldKind* field = scenario_field(name);
+  PODSIM_ASSERT(field != nullptr && field->form == Form::word);
+  return {where, "expected " + alternatives(words_of(*field)) + ", found " + quoted(text)};
+}
+
+Status check_field(const FieldKind& field, const std::string& text, std::string_view problem) {
+  Fields fields;
+  fields.set(field.name, text, of_field(std::string{field.name}));
+  if (field.check != nullptr) return field.check(text, problem);
+  if (field.form == Form::count)
+    if (auto number = fields.count(field.name); !number) return number.error();
+  if (field.form == Form::word)
+    if (auto word = fields.word(field.name); !word) return word.error();
+  return success();
 }
 
 void Fields::set(std::string_view name, std::string text, SourceLocation where) {
@@ -124,7 +59,7 @@ void Fields::add(std::string_view name, std::string text, SourceLocation where) 
 void Fields::add_value(std::string_view name, const std::string& text, const SourceLocation& where) {
   const FieldKind* field = scenario_field(name);
   PODSIM_ASSERT(field != nullptr);
-  if (field->form != FieldKind::Form::texts) {
+  if (!field->repeated) {
     if (!text.empty()) add(name, text, where);
     return;
   }
@@ -165,6 +100,19 @@ SourceLocation Fields::where(std::string_view name) const {
 
 Expected<std::int64_t> Fields::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
   return parse_integer(text(name), low, high, where(name));
+}
+
+Expected<std::int64_t> Fields::count(std::string_view name) const {
+  const FieldKind* field = scenario_field(name);
+  PODSIM_ASSERT(field != nullptr && (field->form == Form::count || field->form == Form::named_texts));
+  return integer(name, field->low, field->high);
+}
+
+Expected<std::string> Fields::word(std::string_view name) const {
+  std::string text = Fields::text(name);
+  const std::vector<std::string> words = words_of(*scenario_field(name));
+  if (std::find(words.begin(), words.end(), text) == words.end()) return wrong_word(name, text, where(name));
+  return text;
 }
 
 void Fields::complete(const Fields& rest) {

@@ -118,7 +118,7 @@ class ModuleSystem {
   Status deduce() {
     const auto machine = read_machine(fields_);
     if (!machine) return success();  // whoever reads the system tells it
-    const auto pods = fields_.integer("pods", 1, 1024);
+    const auto pods = fields_.count("pods");
     if (!pods) return pods.error();
     const std::int64_t named = devices_of(*module_), all = spans_slices(*module_) ? named * *pods : named;
     if (!fields_.has("mesh")) deduce_mesh(*machine, all, *pods);

@@ -72,7 +72,7 @@ class PlanReader {
   /// Where the plan runs, and what holds for all of its products.
   void read_fields_of(Fields fields, SavedPlan& saved) {
     for (const FieldKind* field : fields.given()) {
-      if (field->part == FieldKind::Part::system)
+      if (field->part() == FieldKind::Part::system)
         for (const FieldText& given : fields.texts(field->name)) saved.system.add(field->name, given.text, given.where);
       else if (std::find(options_of_products.begin(), options_of_products.end(), field->name) == options_of_products.end())
         file_.problem({fields.where(field->name), std::string{field->name} + " does not belong to a plan"});

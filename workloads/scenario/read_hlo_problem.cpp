@@ -65,21 +65,19 @@ Expected<HloRaggedCounts> read_ragged_counts(const std::string& path, const Fiel
   return counts;
 }
 
-/// "940MHz"
-Expected<double> read_clock(const Fields& fields) {
-  const std::string text = fields.text("clock");
+}  // namespace
+
+Expected<double> parse_clock(const std::string& text, const SourceLocation& where) {
   constexpr std::array<std::pair<std::string_view, double>, 3> units{{{"GHz", 1e9}, {"MHz", 1e6}, {"kHz", 1e3}}};
   for (const auto& [unit, hertz] : units) {
     if (!text.ends_with(unit)) continue;
     std::string number = text.substr(0, text.size() - unit.size());
     while (!number.empty() && number.back() == ' ') number.pop_back();
-    const auto value = parse_number(number, fields.where("clock"));
+    const auto value = parse_number(number, where);
     if (value && *value > 0) return *value * hertz;
   }
-  return Diagnostic{fields.where("clock"), "expected a clock, as 940MHz (kHz, MHz, GHz), found " + quoted(text)};
+  return Diagnostic{where, "expected a clock, as 940MHz (kHz, MHz, GHz), found " + quoted(text)};
 }
-
-}  // namespace
 
 Expected<HloCountOptions> read_hlo_counts(const Fields& fields) {
   HloCountOptions counting;
@@ -119,20 +117,15 @@ Expected<HloSpec> read_hlo_options(const Fields& fields) {
   auto counts = read_hlo_counts(fields);
   if (!counts) return counts.error();
   spec.options.counts = *std::move(counts);
-  if (const std::string order = fields.text("hlo_schedule"); order == "text")
-    spec.options.order = HloScheduleOptions::Order::text;
-  else if (order != "overlap")
-    return Diagnostic{fields.where("hlo_schedule"), "expected text or overlap, found " + quoted(order)};
-  if (fields.has("rewrite")) {
-    if (fields.text("rewrite") != "reduce-scatter") return Diagnostic{fields.where("rewrite"), "expected reduce-scatter, found " + quoted(fields.text("rewrite"))};
-    spec.options.rewrite_reduce_scatter = true;
-  }
-  const std::string cost = fields.text("hlo_cost");
-  if (cost != "model" && cost != "estimated-cycles") return Diagnostic{fields.where("hlo_cost"), "expected model or estimated-cycles, found " + quoted(cost)};
-  spec.estimated_cycles = cost == "estimated-cycles";
+  const auto order = fields.word("hlo_schedule"), cost = fields.word("hlo_cost"), rewrite = fields.has("rewrite") ? fields.word("rewrite") : Expected<std::string>{std::string{}};
+  for (const auto* word : {&order, &cost, &rewrite})
+    if (!*word) return word->error();
+  if (*order == "text") spec.options.order = HloScheduleOptions::Order::text;
+  spec.options.rewrite_reduce_scatter = *rewrite == "reduce-scatter";
+  spec.estimated_cycles = *cost == "estimated-cycles";
   if (fields.has("clock") && !spec.estimated_cycles) return Diagnostic{fields.where("clock"), "belongs to `hlo_cost` estimated-cycles"};
   if (fields.has("clock")) {
-    const auto clock = read_clock(fields);
+    const auto clock = parse_clock(fields.text("clock"), fields.where("clock"));
     if (!clock) return clock.error();
     spec.options.clock_hz = *clock;
   }

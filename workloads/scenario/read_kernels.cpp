@@ -59,19 +59,12 @@ std::vector<std::string> functions_of(const ShardedProgram& program) {
   return functions;
 }
 
-/// "pencil, slab or naive"
-std::string one_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t n = 0; n < names.size(); ++n) text += (n == 0 ? "" : n + 1 == names.size() ? " or " : ", ") + names[n];
-  return text;
-}
-
 Diagnostic no_such_method(const std::string& method, const std::vector<std::string>& functions, const SourceLocation& where) {
   std::vector<std::string> methods;
   for (const std::string& function : functions)
     for (std::string& name : methods_of(function))
       if (std::find(methods.begin(), methods.end(), name) == methods.end()) methods.push_back(std::move(name));
-  return {where, fmt::format("there is no algorithm {} of {}{}; expected {}", quoted(method), one_of(functions), did_you_mean(method, methods), one_of(methods))};
+  return {where, fmt::format("there is no algorithm {} of {}{}; expected {}", quoted(method), alternatives(functions), did_you_mean(method, methods), alternatives(methods))};
 }
 
 /// "fft=pencil"
@@ -141,18 +134,17 @@ Expected<KernelChoice> read_kernels(const Fields& fields, const Machine& machine
       seen.push_back(named->function);
     }
   }
-  const std::string order = fields.text("order");
-  if (order != name_of(FftOrder::transposed) && order != name_of(FftOrder::natural))
-    return Diagnostic{fields.where("order"), "expected transposed or natural, found " + quoted(order)};
-  kernels.order = order == name_of(FftOrder::transposed) ? FftOrder::transposed : FftOrder::natural;
-  const auto chunks = fields.integer("overlap", 1, 1 << 16);
+  const auto order = fields.word("order");
+  if (!order) return order.error();
+  kernels.order = *order == name_of(FftOrder::transposed) ? FftOrder::transposed : FftOrder::natural;
+  const auto chunks = fields.count("overlap");
   if (!chunks) return chunks.error();
   kernels.chunks = static_cast<int>(*chunks);
-  const auto look_ahead = fields.integer("look_ahead", 0, 1);
+  const auto look_ahead = fields.count("look_ahead");
   if (!look_ahead) return look_ahead.error();
   kernels.look_ahead = static_cast<int>(*look_ahead);
   if (fields.has("block")) {
-    const auto block = fields.integer("block", 1, 1 << 20);
+    const auto block = fields.count("block");
     if (!block) return block.error();
     kernels.block = *block;
   }

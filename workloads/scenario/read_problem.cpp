@@ -20,79 +20,14 @@ namespace podsim {
 
 namespace {
 
-/// The problems that a field belongs to; any other would ignore it without a word.
-struct Owner {
-  std::string_view field;
-  std::array<std::string_view, 5> problems;
-};
-constexpr std::array<Owner, 57> owners{{
-    {"axis", {"collective"}},
-    {"bytes", {"collective", "msccl"}},
-    {"dtype", {"collective", "msccl", "program"}},
-    {"shape", {"program", "hlo"}},
-    {"shard", {"program", "hlo"}},
-    {"out", {"program", "hlo"}},
-    {"choose", {"program"}},
-    {"chain", {"program"}},
-    {"minimise", {"program"}},
-    {"replicate", {"program"}},
-    {"look_ahead", {"program"}},
-    {"order", {"program"}},
-    {"overlap", {"program"}},
-    {"root", {"collective"}},
-    {"chunks", {"collective"}},
-    {"shift", {"collective"}},
-    {"pairs", {"collective"}},
-    {"dataflow", {"gemm", "workload"}},
-    {"slice_count", {"gemm", "workload", "program", "training"}},
-    {"pass", {"gemm", "workload", "plan"}},
-    {"wang_operand", {"gemm"}},
-    {"block", {"gemm", "workload", "program"}},
-    {"prefetch", {"gemm", "workload", "program"}},
-    {"slice_copies", {"gemm", "workload", "program"}},
-    {"pad", {"gemm", "program", "training"}},
-    {"collectives", {"gemm", "program", "training", "hlo"}},
-    {"algorithm", {"gemm", "collective", "workload", "program", "training"}},
-    {"given", {"gemm"}},
-    {"only", {"workload"}},
-    {"batch", {"workload", "training"}},
-    {"seq", {"workload", "training"}},
-    {"heads", {"workload", "training"}},
-    {"kv_heads", {"workload", "training"}},
-    {"head_dim", {"workload", "training"}},
-    {"ff", {"workload", "training"}},
-    {"layers", {"workload", "training"}},
-    {"chakra_groups", {"chakra"}},
-    {"chakra_cost", {"chakra"}},
-    {"maxtext", {"training"}},
-    {"batch_per_device", {"training"}},
-    {"microbatches", {"training"}},
-    {"pipeline", {"training"}},
-    {"virtual_stages", {"training"}},
-    {"fuse_steady_state", {"training"}},
-    {"remat", {"training"}},
-    {"scan", {"training"}},
-    {"optimizer", {"training"}},
-    {"steps", {"training"}},
-    {"equals", {"hlo"}},
-    {"hlo_cost", {"hlo"}},
-    {"clock", {"hlo"}},
-    {"hlo_schedule", {"hlo"}},
-    {"rewrite", {"hlo"}},
-    {"trip_count", {"hlo"}},
-    {"branch", {"hlo"}},
-    {"custom_call", {"hlo"}},
-    {"ragged", {"hlo"}},
-}};
-
+/// Any other problem than those that a field belongs to would ignore it without a word.
 Status fields_belong(const Fields& fields, std::string_view problem) {
-  for (const Owner& owner : owners) {
-    if (!fields.has(owner.field) || std::find(owner.problems.begin(), owner.problems.end(), problem) != owner.problems.end()) continue;
-    if (owner.field == "algorithm" && (problem == "schedule" || problem == "chakra")) continue;  // of its collectives
-    const auto count = static_cast<std::size_t>(std::find(owner.problems.begin(), owner.problems.end(), "") - owner.problems.begin());
+  for (const FieldKind* field : fields.given()) {
+    const auto end = std::find(field->problems.begin(), field->problems.end(), ""), found = std::find(field->problems.begin(), end, problem);
+    if (found != end || end == field->problems.begin()) continue;
     std::string text = "belongs to ";
-    for (std::size_t p = 0; p < count; ++p) text += fmt::format("{}`{}`", p == 0 ? "" : p + 1 == count ? " and " : ", ", owner.problems[p]);
-    return Diagnostic{fields.where(owner.field), fmt::format("{}, not to `{}`", text, problem)};
+    for (auto owner = field->problems.begin(); owner != end; ++owner) text += fmt::format("{}`{}`", owner == field->problems.begin() ? "" : owner + 1 == end ? " and " : ", ", *owner);
+    return Diagnostic{fields.where(field->name), fmt::format("{}, not to `{}`", text, problem)};
   }
   return success();
 }
@@ -100,10 +35,9 @@ Status fields_belong(const Fields& fields, std::string_view problem) {
 }  // namespace
 
 Expected<bool> on_off(const Fields& fields, std::string_view name) {
-  const std::string text = fields.text(name);
-  if (text == "on") return true;
-  if (text == "off") return false;
-  return Diagnostic{fields.where(name), "expected on or off, found " + quoted(text)};
+  const auto word = fields.word(name);
+  if (!word) return word.error();
+  return *word == "on";
 }
 
 namespace {
@@ -136,7 +70,7 @@ Expected<ProblemSpec> read_whole_gemm(const Fields& fields, const System& system
   if (!(*entry)->takes_slice_count && fields.has("slice_count"))
     return Diagnostic{{}, fmt::format("`algorithm` {} takes no `slice_count`", (*entry)->name)};
   if (fields.has("slice_count")) {
-    const auto slices = fields.integer("slice_count", 1, 1 << 20);
+    const auto slices = fields.count("slice_count");
     if (!slices) return slices.error();
     spec->options.slice_count = *slices;
   }
@@ -183,8 +117,8 @@ Expected<ProblemSpec> read_traces(const Fields& fields, const System& system) {
   if (const int ranks = chakra_ranks(prefix); ranks != devices)
     return Diagnostic{{chakra_file(prefix, std::min(ranks, devices))},
                       fmt::format("expected the traces of {} ranks, one for each device of the mesh {}, found {}", devices, to_text(system.mesh), ranks)};
-  const std::string given = fields.text("chakra_cost");
-  if (given != "recorded" && given != "flops") return Diagnostic{fields.where("chakra_cost"), "expected recorded or flops, found " + quoted(given)};
+  const auto cost = fields.word("chakra_cost");
+  if (!cost) return cost.error();
   ChakraGroups groups;
   const std::string beside = chakra_groups_file(prefix);
   if (fields.has("chakra_groups") || file_exists(beside)) {
@@ -193,7 +127,7 @@ Expected<ProblemSpec> read_traces(const Fields& fields, const System& system) {
     groups = *std::move(read);
   }
   auto traces = chakra_schedule(
-      system.mesh, [&](int rank) { return read_chakra(prefix, rank); }, groups, given == "flops" ? ChakraCost::flops : ChakraCost::recorded);
+      system.mesh, [&](int rank) { return read_chakra(prefix, rank); }, groups, *cost == "flops" ? ChakraCost::flops : ChakraCost::recorded);
   if (!traces) return traces.error();
   auto policy = read_policy(fields, "algorithm");
   if (!policy) return policy.error();
@@ -283,7 +217,7 @@ Expected<Bytes> parse_input_bytes(const std::string& text, const SourceLocation&
 
 Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation& where) {
   if (const auto dataflow = dataflow_named(text)) return *dataflow;
-  return Diagnostic{where, "expected os, ls or rs, found " + quoted(text)};
+  return wrong_word("dataflow", text, where);
 }
 
 Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where) {
@@ -321,17 +255,24 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, c
 Expected<Pass> read_pass(const Fields& fields) {
   const std::string text = fields.text("pass");
   if (const auto pass = pass_named(text)) return *pass;
-  return Diagnostic{fields.where("pass"), "expected forward, backward or both, found " + quoted(text)};
+  return wrong_word("pass", text, fields.where("pass"));
 }
 
 Expected<PartOptions> read_part_options(const Fields& fields, const Machine& machine) {
-  const auto block = fields.integer("block", 1, 1 << 20);
+  const auto block = fields.count("block");
   if (!block) return block.error();
-  const auto prefetch = fields.integer("prefetch", 0, 1024);
+  const auto prefetch = fields.count("prefetch");
   if (!prefetch) return prefetch.error();
   const auto copies = fields.has("slice_copies") ? on_off(fields, "slice_copies") : Expected<bool>{machine.slice_copies};
   if (!copies) return copies.error();
   return PartOptions{*block, static_cast<int>(*prefetch), *copies};
+}
+
+Expected<std::vector<std::string>> parse_given(const std::string& text, const SourceLocation& where) {
+  std::vector<std::string> given = split(text);
+  for (const std::string& tensor : given)
+    if (tensor != "X" && tensor != "W" && tensor != "dY") return Diagnostic{where, "expected X, W or dY, found " + quoted(tensor)};
+  return given;
 }
 
 Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype) {
@@ -347,14 +288,14 @@ Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType
   if (!part_options) return part_options.error();
   spec.options = gemm_options(*part_options, 0);
   if (fields.has("given")) {
-    spec.given = split(fields.text("given"));
-    for (const std::string& tensor : *spec.given)
-      if (tensor != "X" && tensor != "W" && tensor != "dY") return Diagnostic{fields.where("given"), "expected X, W or dY, found " + quoted(tensor)};
+    auto given = parse_given(fields.text("given"), fields.where("given"));
+    if (!given) return given.error();
+    spec.given = *std::move(given);
   }
   if (fields.has("wang_operand")) {
-    const std::string operand = fields.text("wang_operand");
-    if (operand != "x" && operand != "w") return Diagnostic{fields.where("wang_operand"), "expected x or w, found " + quoted(operand)};
-    spec.options.wang_operand = operand == "x" ? WangOperand::x : WangOperand::w;
+    const auto operand = fields.word("wang_operand");
+    if (!operand) return operand.error();
+    spec.options.wang_operand = *operand == "x" ? WangOperand::x : WangOperand::w;
   }
   return spec;
 }
@@ -426,7 +367,7 @@ Expected<CollectiveSpec> read_collective(const Fields& fields, const System& sys
   spec.policy = *std::move(policy);
   if (!fields.has("algorithm")) spec.policy.algorithm = "auto";
   if (!fields.has("chunks")) return spec;
-  const auto count = fields.integer("chunks", 1, 1 << 20);
+  const auto count = fields.count("chunks");
   if (!count) return count.error();
   spec.policy.chunks = static_cast<int>(*count);
   return spec;

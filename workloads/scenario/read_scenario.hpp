@@ -41,8 +41,6 @@ Expected<Faults> read_faults(const Fields& fields, const System& system);
 Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& where);
 /// The same as a mesh alone, without chips under it.
 Expected<Mesh> parse_axes(const std::string& text, const SourceLocation& where);
-/// Chip::float32_passes at this precision, as jax.lax.Precision has them on TPUs: default 1, high 3, highest 6. Errors: another word.
-Expected<int> parse_precision(const std::string& text, const SourceLocation& where);
 /// "0,2,4,6": devices below `count`, each once. Errors, of the place in the text: no number, another device, a device again.
 Expected<std::vector<int>> parse_devices(const std::string& text, std::int64_t count, const SourceLocation& where);
 /// "0.0-0.1=0.5"
@@ -133,6 +131,10 @@ Expected<HloSpec> read_hlo_problem(const Fields& fields);
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
 Expected<DType> parse_product_dtype(const std::string& text, const SourceLocation& where);
+/// "X,W": operands of a GEMM.
+Expected<std::vector<std::string>> parse_given(const std::string& text, const SourceLocation& where);
+/// "940MHz": in Hz.
+Expected<double> parse_clock(const std::string& text, const SourceLocation& where);
 /// "bytes"
 Expected<Choose> parse_choose(const std::string& text, const SourceLocation& where);
 Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation& where);

@@ -160,14 +160,14 @@ Expected<Choose> parse_choose(const std::string& text, const SourceLocation& whe
   if (text == "default") return Choose::by_default;
   if (text == "bytes") return Choose::bytes;
   if (text == "time") return Choose::time;
-  return Diagnostic{where, "expected default, bytes or time, found " + quoted(text)};
+  return wrong_word("choose", text, where);
 }
 
 Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation& where) {
   if (text == "bytes") return Minimise::bytes;
   if (text == "collectives") return Minimise::collectives;
   if (text == "time") return Minimise::time;
-  return Diagnostic{where, "expected bytes, collectives or time, found " + quoted(text)};
+  return wrong_word("minimise", text, where);
 }
 
 Expected<ProgramSpec> read_sharded(const Fields& fields, const System& system, DType default_dtype, bool algorithms) {

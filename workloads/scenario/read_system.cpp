@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <limits>
 #include <set>
 
 #include "sim/base/blame.hpp"
@@ -98,9 +97,9 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   SystemSpec spec;
   spec.machine = std::move(machine);
   if (fields.has("precision")) {
-    const auto passes = parse_precision(fields.text("precision"), fields.where("precision"));
-    if (!passes) return passes.error();
-    spec.machine.chip.float32_passes = *passes;
+    const auto precision = fields.word("precision");
+    if (!precision) return precision.error();
+    spec.machine.chip.float32_passes = *precision == "default" ? 1 : *precision == "high" ? 3 : most_float32_passes;  // as jax.lax.Precision has them on TPUs
   }
   auto mesh = fields.has("mesh")       ? parse_mesh(fields.text("mesh"), fields.where("mesh"))
               : fields.has("schedule") ? mesh_of_schedule(fields)
@@ -120,7 +119,7 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   auto topology = parse_topology(fields.text("topology"), fields.where("topology"));
   if (!topology) return topology.error();
   spec.topology = *std::move(topology);
-  const auto slices = fields.integer("pods", 1, 1024);
+  const auto slices = fields.count("pods");
   if (!slices) return slices.error();
   spec.slices = static_cast<int>(*slices);
   const bool trains = fields.has("training") || fields.has("maxtext");
@@ -167,7 +166,7 @@ Expected<Faults> read_faults(const Fields& fields, const System& system) {
     if (!slow) return slow.error();
     faults.slow_devices.push_back(*slow);
   }
-  const auto seed = fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max());
+  const auto seed = fields.count("seed");
   if (!seed) return seed.error();
   faults.seed = static_cast<std::uint64_t>(*seed);
   return faults;
@@ -201,12 +200,6 @@ Expected<MeshSizes> parse_mesh(const std::string& text, const SourceLocation& wh
     sizes.emplace_back(piece.substr(0, equals), static_cast<int>(*size));
   }
   return sizes;
-}
-
-Expected<int> parse_precision(const std::string& text, const SourceLocation& where) {
-  const int passes = text == "default" ? 1 : text == "high" ? 3 : text == "highest" ? most_float32_passes : 0;
-  if (passes == 0) return Diagnostic{where, "expected default, high or highest, found " + quoted(text)};
-  return passes;
 }
 
 Expected<Mesh> parse_axes(const std::string& text, const SourceLocation& where) {
@@ -313,12 +306,11 @@ Expected<RunOptions> read_run_options(const Fields& fields) {
   const auto engine = timing_engine(fields.text("engine"));
   if (!engine) return Diagnostic{fields.where("engine"), engine.error().message};
   options.engine = *engine;
-  const std::string fold = fields.text("fold");
-  if (fold != "auto" && fold != "off") return Diagnostic{fields.where("fold"), "expected auto or off, found " + quoted(fold)};
-  options.fold = fold == "auto";
-  const std::string calls = fields.text("calls");
-  if (calls != "auto" && calls != "inline") return Diagnostic{fields.where("calls"), "expected auto or inline, found " + quoted(calls)};
-  options.inline_calls = calls == "inline";
+  const auto fold = fields.word("fold"), calls = fields.word("calls");
+  for (const auto* word : {&fold, &calls})
+    if (!*word) return word->error();
+  options.fold = *fold == "auto";
+  options.inline_calls = *calls == "inline";
   options.force = fields.flag("force");
   return options;
 }

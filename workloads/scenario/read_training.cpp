@@ -17,7 +17,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::int64_t most_sequences = std::int64_t{1} << 40, most_steps = 1000;
+constexpr std::int64_t most_sequences = std::int64_t{1} << 40;
 
 /// Those of a model and of a step that MaxText has keys for.
 constexpr std::array<std::string_view, 6> model_fields{"seq", "heads", "kv_heads", "head_dim", "ff", "layers"};
@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 9> step_fields{"batch", "batch_per_device
 Expected<std::int64_t> read_batch(const Fields& fields, const TrainingMesh& mesh) {
   if (fields.has("batch") && fields.has("batch_per_device"))
     return Diagnostic{fields.where("batch_per_device"), "says what `batch` says; expected one of them"};
-  if (fields.has("batch")) return fields.integer("batch", 1, most_sequences);
+  if (fields.has("batch")) return fields.count("batch");
   if (!fields.has("batch_per_device")) return mesh.devices();
   const auto each = parse_number(fields.text("batch_per_device"), fields.where("batch_per_device"));
   if (!each) return each.error();
@@ -55,7 +55,7 @@ Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh)
   TrainingStep step;
   step.model = *model;
   step.mesh = mesh;
-  const auto batch = read_batch(fields, mesh), microbatches = fields.integer("microbatches", 1, most_sequences), virtual_stages = fields.integer("virtual_stages", 1, most_sequences);
+  const auto batch = read_batch(fields, mesh), microbatches = fields.count("microbatches"), virtual_stages = fields.count("virtual_stages");
   for (const auto* number : {&batch, &microbatches, &virtual_stages})
     if (!*number) return number->error();
   step.batch = *batch, step.microbatches = *microbatches, step.virtual_stages = *virtual_stages;
@@ -75,7 +75,7 @@ Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh)
   if (!scan) return scan.error();
   step.scan = *scan;
   const auto optimizer = optimizer_named(fields.text("optimizer"));
-  if (!optimizer) return Diagnostic{fields.where("optimizer"), "expected adamw or sgd, found " + quoted(fields.text("optimizer"))};
+  if (!optimizer) return wrong_word("optimizer", fields.text("optimizer"), fields.where("optimizer"));
   step.optimizer = *optimizer;
   return step;
 }
@@ -132,7 +132,7 @@ Expected<TrainingSpec> read_training(const Fields& fields, const System& system,
     spec.options.claims = true;
     spec.options.optimiser = {0.005, 0.9, 0.95, 1e-3, 0.1};  // steps so large that a wrong gradient shows in the parameters
   }
-  const auto steps = fields.integer("steps", 1, most_steps);
+  const auto steps = fields.count("steps");
   if (!steps) return steps.error();
   spec.options.steps = static_cast<int>(*steps);
   spec.options.fuse_steady_state = fields.flag("fuse_steady_state");
@@ -142,7 +142,7 @@ Expected<TrainingSpec> read_training(const Fields& fields, const System& system,
     spec.layers.algorithm = (*algorithm)->name;
   }
   if (fields.has("slice_count")) {
-    const auto count = fields.integer("slice_count", 1, 1 << 20);
+    const auto count = fields.count("slice_count");
     if (!count) return count.error();
     spec.layers.slice_count = *count;
   }

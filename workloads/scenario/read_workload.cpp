@@ -52,7 +52,7 @@ Expected<Workload> read_workload(const Fields& fields, int devices) {
   Only only = Only::everything;
   if (fields.has("only")) {
     const auto named = only_named(fields.text("only"));
-    if (!named) return Diagnostic{fields.where("only"), "expected gemm or other, found " + quoted(fields.text("only"))};
+    if (!named) return wrong_word("only", fields.text("only"), fields.where("only"));
     only = *named;
   }
   return workload_of(*block, devices, only);

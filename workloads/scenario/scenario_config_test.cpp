@@ -24,9 +24,8 @@ TEST(ScenarioFile, HasTheFieldsOfScenariosInTheirOrder) {
     ASSERT_LT(f, scenario_fields().size()) << field.name();
     const FieldKind& kind = scenario_fields()[f++];
     EXPECT_EQ(kind.name, field.name());
-    using enum FieldKind::Form;
-    EXPECT_EQ(kind.form == flag, field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_BOOL) << field.name();
-    EXPECT_TRUE(kind.form != integer || field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_INT64) << field.name();
+    EXPECT_EQ(kind.form == Form::flag, field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_BOOL) << field.name();
+    EXPECT_TRUE(kind.form != Form::count || field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_INT64) << field.name();
   }
   EXPECT_EQ(f, scenario_fields().size()) << "missing in scenario.proto: " << scenario_fields()[f].name;
 }
@@ -57,8 +56,8 @@ TEST(ScenarioFile, ThatIsWrittenIsReadAgain) {
   Fields fields;
   for (const FieldKind& field : scenario_fields())
     for (const char* text : {"1", "2"}) {
-      const bool several = field.form == FieldKind::Form::texts;
-      if (several || !fields.has(field.name)) fields.add(field.name, field.form == FieldKind::Form::flag ? "true" : field.name == "set" ? std::string{"p="} + text : text, {});
+      const bool several = field.repeated;
+      if (several || !fields.has(field.name)) fields.add(field.name, field.form == Form::flag ? "true" : field.name == "set" ? std::string{"p="} + text : text, {});
     }
   const auto again = read_scenario(write_scenario(fields), "s");
   ASSERT_TRUE(again) << to_text(again.error());

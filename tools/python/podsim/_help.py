@@ -10,19 +10,19 @@ from ._errors import InputError, in_python
 from ._words import Option, options, shown
 
 # What a value of Python may be, beside the text that the command takes.
-_TAKES = {
-    "machine": "a podsim.Machine, a name or a file", "set": 'a dict: {"link.bandwidth": "45GB/s"}', "slice": '"4x8x8" or (4, 8, 8)',
-    "mesh": '{"row": 32, "col": 8}', "gemm": '(m, n, k), (m, n, k, "f32") or a dict', "shape": '{"A": (48, 24)}', "shard": '{"A": ("x", None)}: PartitionSpecs',
-    "out": '{"C": ("x", "y")}', "schedule": "a podsim.Schedule or a file", "plan": "a podsim.Plan or a file",
+_TAKES = {"machine": "a podsim.Machine, a name or a file", "set": 'a dict: {"link.bandwidth": "45GB/s"}', "schedule": "a podsim.Schedule or a file", "plan": "a podsim.Plan or a file"}
+_TAKES_BY_FORM = {
+    "extents": '"4x8x8" or (4, 8, 8)', "mesh": '{"row": 32, "col": 8}', "gemm": '(m, n, k), (m, n, k, "f32") or a dict', "shapes": '{"A": (48, 24)}',
+    "shardings": '{"A": ("x", None)}: PartitionSpecs', "flag": "True",
 }
 
 
 def _entry(option: Option) -> str:
-    takes = _TAKES.get(option.name)
+    takes = _TAKES.get(option.name) or _TAKES_BY_FORM.get(option.form)
     if takes is None:
-        takes = "True" if option.kind == "flag" else option.value + (", or a list of them" if option.kind == "many" else "")
+        takes = option.value + (", or a list of them" if option.kind == "many" else "")
     default = f" (default {option.default})" if option.default is not None else ""
-    return f"{option.name}: {takes}{default}\n    {in_python(' '.join(option.help.split()))}"
+    return f"{option.name}: {takes}{default}\n    {in_python(option.help)}"
 
 
 def command_of(function: str) -> Tuple[str, ...]:

@@ -21,12 +21,11 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=True) if text.isascii() else '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
-_SEVERAL_AT_ONCE = {"axis", "devices", "fail", "degrade", "straggler", "trip_count", "branch", "custom_call", "ragged", "shape", "shard", "out", "replicate"}
-
-
 def _is_one(option: Option, value: tuple) -> bool:
     """Whether a tuple is one value of a field, of several parts, and not several values."""
-    return option.name in _SEVERAL_AT_ONCE or (len(value) > 0 and option.name in ("gemm", "slice") and not isinstance(value[0], (str, tuple, list)))
+    if option.name in ("axis", "devices") or (option.kind == "many" and option.form not in ("mesh", "name_or_file")):
+        return True
+    return len(value) > 0 and option.form in ("gemm", "extents") and not isinstance(value[0], (str, tuple, list))
 
 
 def _value(option: Option, form: str, value: Any) -> str:

@@ -21,9 +21,10 @@ class Option(NamedTuple):
 
     name: str  # as a keyword: slice_count; pass_ and from_, as Python has these words itself
     kind: str  # flag, one, many
-    value: str
+    form: str  # how a text is written: count, word, extents, file, ... (Form of workloads/scenario/fields.hpp)
+    value: str  # in the help
     default: Optional[str]
-    choices: List[str]
+    choices: List[str]  # the only ones
     help: str
 
     @property
@@ -33,16 +34,18 @@ class Option(NamedTuple):
 
     @property
     def on_off(self) -> bool:
-        return self.value == "on|off"
+        return self.choices == ["on", "off"]
 
     @property
     def names_files(self) -> bool:
-        return "FILE" in self.value or self.value == "PREFIX"
+        return self.form in ("file", "name_or_file", "named_files")
 
     @property
     def takes_pairs(self) -> bool:
-        return "=" in self.value or self.name in ("slice_count", "algorithm", "algorithms")  # of layers, of functions
+        return self.form in _OF_PAIRS
 
+
+_OF_PAIRS = {"pairs", "mesh", "gemm", "shapes", "shardings", "named_files", "named_texts"}
 
 # What belongs to a terminal.
 _NOT_IN_PYTHON = {"help", "quiet", "format"}
@@ -119,47 +122,42 @@ def _listed(value: Any) -> str:
     return ",".join(scalar(entry) for entry in value) if _is_several(value) else scalar(value)
 
 
-# How the values of some keywords are written, where they are neither texts nor numbers. Of a list of such values each is written so.
+# How a value of these forms is written, where it is neither a text nor a number: in one text, or several. Of a list of such values each is written so.
 _WRITTEN = {
-    "mesh": lambda value: ",".join(_pairs(value, scalar)),
-    "gemm": _gemm,
-    "slice": _extents,
-    "array": _extents,
-    "spec": _sharding,
-    "shape": lambda value: ";".join(_pairs(value, _extents)),
-    "shard": lambda value: ";".join(_pairs(value, _sharding)),
-    "out": lambda value: ";".join(_pairs(value, _sharding)),
-    "axis_names": lambda value: ",".join(_pairs(value, scalar)),
+    "mesh": lambda value: [",".join(_pairs(value, scalar))],
+    "gemm": lambda value: [_gemm(value)],
+    "extents": lambda value: [_extents(value)],
+    "sharding": lambda value: [_sharding(value)],
+    "shapes": lambda value: _pairs(value, _extents),
+    "shardings": lambda value: _pairs(value, _sharding),
 }
 
 
-def _is_one_value(name: str, value: Any) -> bool:
-    """Whether a sequence or mapping is one value of the keyword, not a list of values, and not its text."""
+def _is_one_value(form: str, value: Any) -> bool:
+    """Whether a sequence or mapping is one value of this form, not a list of values, and not its text."""
     if isinstance(value, (str, numbers.Number)):
         return False
-    if name in ("mesh", "shape", "shard", "out", "axis_names"):
+    if form in ("mesh", "shapes", "shardings"):
         return isinstance(value, Mapping)
-    if name == "gemm":
-        return isinstance(value, Mapping) or (_is_several(value) and len(value) > 0 and isinstance(value[0], numbers.Number))
-    if name == "spec":
+    if form == "gemm" and isinstance(value, Mapping):
         return True
-    return name in ("slice", "array") and _is_several(value) and len(value) > 0 and isinstance(value[0], numbers.Number)
+    return form == "sharding" or (form in ("gemm", "extents") and _is_several(value) and len(value) > 0 and isinstance(value[0], numbers.Number))
 
 
 def _texts(option: Option, value: Any) -> List[str]:
     if isinstance(value, str):
         return [value]
-    name = option.name
     if isinstance(value, _NO_TEXTS) or (option.names_files and isinstance(value, numbers.Number)) or (isinstance(value, Mapping) and not option.takes_pairs):
         raise TypeError
-    if _is_one_value(name, value):
-        text = _WRITTEN[name](value)
-        return [text] if name not in ("shape", "shard", "out") else text.split(";") if text else []
+    if _is_one_value(option.form, value):
+        return _WRITTEN[option.form](value)
     if isinstance(value, Mapping):
         pairs = _pairs(value, _listed)
         return pairs if option.kind == "many" else [",".join(pairs)]
     if _is_several(value):
-        each = [_WRITTEN[name](entry) if _is_one_value(name, entry) else _listed(entry) if option.kind == "many" else scalar(entry) for entry in value]
+        each = []
+        for entry in value:
+            each += _WRITTEN[option.form](entry) if _is_one_value(option.form, entry) else [_listed(entry) if option.kind == "many" else scalar(entry)]
         return each if option.kind == "many" else [",".join(each)]
     return [scalar(value)]
 
@@ -219,7 +217,7 @@ def words_of(option: Option, value: Any) -> List[str]:
         texts = _texts(option, value)
     except (TypeError, AttributeError, RecursionError):
         raise TypeError(f"{option.name} takes {option.value}, found {shown(value)}") from None
-    if not all(texts) or (not texts and (option.kind == "one" or option.name in ("mesh", "gemm"))):
+    if not all(texts) or (not texts and (option.kind == "one" or option.form in ("mesh", "gemm"))):
         raise InputError(f"expected {option.value}, found nothing in {shown(value)}", argument=option.name)
     return [f"{dashed}={checked_text(text, option.name)}" for text in texts]
 

@@ -36,20 +36,15 @@ def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progr
 def machine(name_or_file: _Path, values: Optional[Mapping[str, _Value]] = ...) -> Machine: ...
 '''
 
-# Of keywords whose values are more than texts and numbers.
-TYPES = {
-    "machine": "Union[Machine, _Path]",
-    "base": "Union[Machine, _Path]",
-    "schedule": "Union[Schedule, _Path]",
-    "plan": "Union[Plan, _Path]",
-    "slice": "_Extents",
-    "array": "_Extents",
+# Of keywords that take objects, and of forms whose values are more than texts and numbers.
+OBJECTS = {"machine": "Union[Machine, _Path]", "base": "Union[Machine, _Path]", "schedule": "Union[Schedule, _Path]", "plan": "Union[Plan, _Path]"}
+FORMS = {
+    "extents": "_Extents",
     "mesh": "_Mesh",
     "gemm": "_Gemm",
-    "spec": "_Spec",
-    "shape": "Union[str, Mapping[str, _Extents]]",
-    "shard": "Union[str, Mapping[str, _Spec]]",
-    "out": "Union[str, Mapping[str, _Spec]]",
+    "sharding": "_Spec",
+    "shapes": "Union[str, Mapping[str, _Extents]]",
+    "shardings": "Union[str, Mapping[str, _Spec]]",
 }
 
 
@@ -59,12 +54,14 @@ def type_of(option, verb):
         return "bool"
     if option.choices:
         return f"Literal[{', '.join(map(repr, option.choices))}]"
-    if option.name in TYPES and (option.names_files or option.name not in ("schedule", "plan", "base")):
-        kind = TYPES[option.name]
+    kind = OBJECTS.get(option.name) if option.names_files else FORMS.get(option.form)
+    if kind is not None:
         several = (verb == "compare" and option.name in ("machine", "slice", "mesh")) or (verb == "tune" and option.name == "gemm")
         return f"Union[{kind}, Sequence[{kind}]]" if several else kind
     if option.names_files:
         return "Union[_Path, Sequence[_Path]]" if option.kind == "many" else "_Path"
+    if option.form == "count":
+        return "Union[int, str]"
     return "_Pairs" if option.takes_pairs else "_Values"
 
 
