@@ -25,7 +25,9 @@ std::vector<std::string> levels_above(const std::vector<std::string>& labels) {
   DeviceEvents events{{"compute"}, {}};
   for (std::size_t t = 0; t < labels.size(); ++t) {
     const auto at = static_cast<std::int64_t>(t);
-    events.events.push_back({Picoseconds{1000 * at}, Picoseconds{1000 * at + 1000}, TaskId{t}, {}});
+    TraceEvent event{Picoseconds{1000 * at}, Picoseconds{1000 * at + 1000}, TaskId{t}, {}};
+    event.on_core = true;
+    events.events.push_back(event);
   }
   const ProgramLevels levels = levels_of(program);
   std::vector<std::string> lines;
