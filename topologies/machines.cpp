@@ -10,6 +10,24 @@
 
 namespace podsim {
 
+namespace {
+
+/// What people call a machine: without the vendor's words, case or separators. tpu_v5p, TPU-v5p and v5p are one; so are dgx_h100 and H100, gb200_nvl72 and gb200.
+std::string called(std::string_view name) {
+  std::string word;
+  for (const char c : name)
+    if (c != '_' && c != '-') word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  for (const std::string_view vendor : {"tpu", "dgx", "nvidia"})
+    if (word.starts_with(vendor)) word.erase(0, vendor.size());
+  constexpr std::string_view rack = "nvl72";
+  if (word.ends_with(rack)) word.erase(word.size() - rack.size());
+  return word;
+}
+
+Expected<Machine> shipped(const EmbeddedFile& file) { return read_machine(file.text, fmt::format("topologies/machines/{}.textproto", file.name)); }
+
+}  // namespace
+
 std::vector<std::string> shipped_machines() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : embedded_machines()) names.emplace_back(file.name);
@@ -17,9 +35,9 @@ std::vector<std::string> shipped_machines() {
 }
 
 Expected<Machine> find_machine(std::string_view name_or_file) {
-  const auto shipped = embedded_machines();
-  const auto found = std::find_if(shipped.begin(), shipped.end(), [&](const EmbeddedFile& file) { return file.name == name_or_file; });
-  if (found != shipped.end()) return read_machine(found->text, fmt::format("topologies/machines/{}.textproto", found->name));
+  const auto all = embedded_machines();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& file) { return file.name == name_or_file; });
+  if (found != all.end()) return shipped(*found);
 
   const std::string path{name_or_file};
   std::error_code none;
@@ -29,6 +47,9 @@ Expected<Machine> find_machine(std::string_view name_or_file) {
     if (!text) return text.error();
     return read_machine(*text, path);
   }
+  const std::string word = called(name_or_file);
+  const auto meant = std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& file) { return called(file.name) == word; });
+  if (meant != all.end()) return shipped(*meant);
   const std::vector<std::string> names = shipped_machines();
   const std::string near = did_you_mean(name_or_file, names);
   return Diagnostic{{},

@@ -35,6 +35,8 @@ TEST(FindMachine, ReadsAFileByItsPath) {
 }
 
 TEST(FindMachine, NamesWhatItCannotFind) {
+  for (const auto& [word, name] : {std::pair{"v5p", "tpu_v5p"}, {"TPU-v5e", "tpu_v5e"}, {"tpu_7x", "tpu7x"}, {"H100", "dgx_h100"}, {"gb200", "gb200_nvl72"}, {"dgx-a100", "dgx_a100"}})
+    EXPECT_EQ(find_machine(word)->name, name) << word;
   EXPECT_THAT(to_text(find_machine("tpu_v4x").error()), ::testing::StartsWith("unknown machine \"tpu_v4x\", did you mean \"tpu_v4\""));
   EXPECT_THAT(to_text(find_machine("qqqqqqqqqqqq").error()), ::testing::StartsWith("unknown machine \"qqqqqqqqqqqq\", expected one of "));
   EXPECT_EQ(to_text(find_machine("no/such/file").error()), "no/such/file: cannot read the file: No such file or directory");

@@ -319,6 +319,19 @@ TEST(Command, TextsOfOptionsStandInOneColumn) {
   }
 }
 
+// ---- Words as people type them ----------------------------------------------------------------------------------------------------------
+
+TEST(Command, TakesNamesAndSizesAsPeopleTypeThem) {
+  const auto time_of = [](const std::string& words) { return json_of("run " + words)["makespan_s"].get<double>(); };
+  const double reduced = time_of("--machine dgx_h100 --slice 1x8 --mesh x=8 --collective all-reduce --axis x --bytes 16MiB");
+  for (const std::string collective : {"allreduce", "all_reduce", "AllReduce"})
+    EXPECT_EQ(time_of("--machine H100 --slice 1x8 --mesh x=8 --collective " + collective + " --axis x --bytes 16M"), reduced) << collective;
+  EXPECT_EQ(time_of("--machine v4 --slice 4x4 --gemm 4096,2048,1024 --algorithm collective"),
+            time_of("--machine tpu_v4 --slice 4x4 --gemm m=4096,n=2048,k=1024 --algorithm collective"));
+  EXPECT_THAT(podsim("run --machine v4 --slice 4x4 --gemm 4096,2048 --algorithm collective").err, HasSubstr("expected m=,n=,k="));
+  EXPECT_THAT(podsim("run --machine v4 --slice 4x4 --gemm 4096,2048,1024 --mesh row=4,col=4 --algorithm colective").err, HasSubstr("did you mean \"collective\""));
+}
+
 // ---- The same again -------------------------------------------------------------------------------------------------------------------
 
 std::string without_walls(std::string json) {

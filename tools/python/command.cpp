@@ -41,9 +41,7 @@ struct Call {
 
 py::list errors_of(const std::vector<Diagnostic>& errors) {
   py::list all;
-  for (const Diagnostic& error : errors)
-    all.append(py::make_tuple(printable(error.where.file), error.where.line, error.where.column, error.where.is_field, printable(error.message),
-                              static_cast<int>(error.cause)));
+  for (const Diagnostic& error : errors) all.append(tuple_of(error));
   return all;
 }
 

@@ -14,6 +14,9 @@ namespace podsim::python {
 /// Throws Python's podsim.InputError with the diagnostic's place, or the exception of its cause (cancelled: KeyboardInterrupt; environment: OSError).
 [[noreturn]] void raise(const Diagnostic& diagnostic);
 
+/// (file, line, column, whether file is a field, message, cause): what podsim._errors.from_diagnostics() takes. The cause by its name, "input" where is_of_input().
+pybind11::tuple tuple_of(const Diagnostic& diagnostic);
+
 template <class T>
 T value_or_raise(Expected<T> value) {
   if (!value) raise(value.error());

@@ -5,16 +5,37 @@
 
 #include "sim/base/invariant.hpp"
 #include "tools/build_info.hpp"
+#include "tools/console/printable_stream.hpp"
 #include "tools/python/core.hpp"
 
 namespace podsim::python {
+
+namespace {
+
+const char* name_of(Cause cause) {
+  switch (cause) {
+    case Cause::input:
+    case Cause::cut_off:
+    case Cause::too_large: break;
+    case Cause::cancelled: return "cancelled";
+    case Cause::data: return "data";
+    case Cause::environment: return "environment";
+  }
+  return "input";
+}
+
+}  // namespace
+
+pybind11::tuple tuple_of(const Diagnostic& diagnostic) {
+  return pybind11::make_tuple(printable(diagnostic.where.file), diagnostic.where.line, diagnostic.where.column, diagnostic.where.is_field, printable(diagnostic.message),
+                              name_of(diagnostic.cause));
+}
 
 void raise(const Diagnostic& diagnostic) {
   const auto errors = pybind11::module_::import("podsim._errors");
   const auto make = errors.attr("from_diagnostics");
   pybind11::list all;
-  all.append(pybind11::make_tuple(diagnostic.where.file, diagnostic.where.line, diagnostic.where.column, diagnostic.where.is_field, diagnostic.message,
-                                  static_cast<int>(diagnostic.cause)));
+  all.append(tuple_of(diagnostic));
   const pybind11::object error = make(all);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   throw pybind11::error_already_set{};

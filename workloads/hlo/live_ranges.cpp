@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "workloads/hlo/buffer_sharing.hpp"
@@ -254,13 +255,15 @@ class LiveRanges {
     Leaves leaves = aliased(i, instruction);
     const HloComputation* const inside = called(module_, instruction, HloRole::calls);
     if (inside == nullptr) return leaves;
-    const std::vector<int> updated = updated_parameters(*inside);
+    const auto [found, is_new] = sharing_of_.try_emplace(inside);  // many fusions may call one computation
+    if (is_new) found->second = {updated_parameters(*inside), overwrites_of_fused(*inside)};
+    const auto& [updated, overwrites] = found->second;
     for (std::size_t leaf = 0; leaf < std::min(leaves.size(), updated.size()); ++leaf) {
       const Leaves* const target = updated[leaf] >= 0 ? operand(instruction, static_cast<std::size_t>(updated[leaf])) : nullptr;
       if (target != nullptr && target->size() == 1 && leaves[leaf] != target->front())
         versions_[static_cast<std::size_t>(leaves[leaf])].previous = target->front();
     }
-    offer(instruction, leaves, overwrites_of_fused(*inside));
+    offer(instruction, leaves, overwrites);
     return leaves;
   }
 
@@ -415,6 +418,7 @@ class LiveRanges {
   std::vector<std::vector<std::size_t>> first_leaves_;  // of an instruction's tuple, once it is asked for
   std::vector<Version> versions_;
   std::vector<int> buffer_of_;
+  std::map<const HloComputation*, std::pair<std::vector<int>, std::vector<Overwrite>>> sharing_of_;  // of fused computations: updated_parameters(), overwrites_of_fused()
   std::size_t leaves_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <tuple>
 
@@ -204,15 +205,27 @@ Expected<DType> parse_product_dtype(const std::string& text, const SourceLocatio
 }
 
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where) {
-  if (const auto kind = collective_kind_named(text)) return *kind;
+  // all-reduce, as JAX and NCCL write it too: all_reduce, allreduce, AllReduce.
+  const auto letters = [](std::string_view name) {
+    std::string found;
+    for (const char c : name)
+      if (c != '-' && c != '_') found += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    return found;
+  };
   std::vector<std::string> names;
-  for (int k = 0; k < collective_kind_count; ++k) names.emplace_back(name_of(static_cast<CollectiveKind>(k)));
+  for (int k = 0; k < collective_kind_count; ++k) {
+    const auto kind = static_cast<CollectiveKind>(k);
+    names.emplace_back(name_of(kind));
+    if (letters(names.back()) == letters(text)) return kind;
+  }
   return Diagnostic{where, "there is no collective " + quoted(text) + did_you_mean(text, names)};
 }
 
 Expected<Bytes> parse_input_bytes(const std::string& text, const SourceLocation& where) {
-  const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
-  return parse_bytes(bare ? text + "B" : text, where);
+  const std::size_t unit = text.find_first_not_of("0123456789.");
+  if (unit == std::string::npos) return parse_bytes(text + "B", where);
+  const bool is_binary = unit > 0 && unit + 1 == text.size() && std::string_view{"KMG"}.find(text.back()) != std::string_view::npos;
+  return parse_bytes(is_binary ? text + "iB" : text, where);
 }
 
 Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation& where) {
@@ -230,7 +243,11 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, c
   GemmProblem problem;
   problem.dtype = default_dtype;
   std::vector<std::string> seen;
-  for (const std::string& piece : split(text)) {
+  std::vector<std::string> pieces = split(text);
+  constexpr std::array<std::string_view, 3> extents{"m=", "n=", "k="};
+  if (pieces.size() >= extents.size() && std::ranges::all_of(pieces.begin(), pieces.begin() + extents.size(), [](const std::string& piece) { return piece.find('=') == std::string::npos; }))
+    for (std::size_t i = 0; i < extents.size(); ++i) pieces[i].insert(0, extents[i]);  // 4096,4096,4096
+  for (const std::string& piece : pieces) {
     const std::size_t equals = piece.find('=');
     const std::string name = piece.substr(0, equals);
     if (equals == std::string::npos || (name != "m" && name != "n" && name != "k" && name != "dtype"))

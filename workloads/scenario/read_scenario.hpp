@@ -127,7 +127,7 @@ Expected<HloSpec> read_hlo_options(const Fields& fields);
 /// The module of `hlo`, with read_hlo_options(). Errors: those of read_hlo_file() and check_partitioned(); an order of a module that has its own.
 Expected<HloSpec> read_hlo_problem(const Fields& fields);
 
-/// "m=512,n=1024,k=256[,dtype=bf16]". Errors: missing, repeated, unknown or non-positive entries.
+/// "m=512,n=1024,k=256[,dtype=bf16]", or the three extents alone: "512,1024,256". Errors: missing, repeated, unknown or non-positive entries.
 Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, const SourceLocation& where);
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where);
 Expected<DType> parse_product_dtype(const std::string& text, const SourceLocation& where);
@@ -138,9 +138,9 @@ Expected<double> parse_clock(const std::string& text, const SourceLocation& wher
 /// "bytes"
 Expected<Choose> parse_choose(const std::string& text, const SourceLocation& where);
 Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation& where);
-/// "all-gather". Errors: no such collective (names the near ones).
+/// "all-gather"; also all_gather, allgather, AllGather. Errors: no such collective (names the near ones).
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where);
-/// "16MiB", or a bare number of bytes.
+/// "16MiB", a bare number of bytes, or as nccl-tests has sizes: "16M" is 16MiB.
 Expected<Bytes> parse_input_bytes(const std::string& text, const SourceLocation& where);
 Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation& where);
 /// Errors: neither empty nor `auto` nor a name of collective_algorithms().

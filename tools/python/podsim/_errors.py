@@ -53,7 +53,6 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-_INPUT, _CANCELLED, _DATA, _ENVIRONMENT = range(4)  # podsim::Cause
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 _FIELD = re.compile(r"`([a-z_]+)`")
 
@@ -74,12 +73,12 @@ def from_diagnostics(diagnostics: Sequence[tuple]) -> BaseException:
     """The exception that these errors of the simulator are; each is (file, line, column, whether file is a field, message, cause)."""
     errors = []
     for file, line, column, is_field, message, cause in diagnostics:
-        if cause == _CANCELLED:
+        if cause == "cancelled":
             return Interrupted()
         message = in_python(message)
-        if cause == _ENVIRONMENT:
+        if cause == "environment":
             return HostError(f"{file}: {message}" if file else message)
-        if cause == _DATA:
+        if cause == "data":
             return DataError(message)
         argument = None
         if is_field or file.startswith("--"):
