@@ -196,8 +196,8 @@ TEST(BadCommand, Problems) {
 TEST(BadCommand, Collectives) {
   const std::string all_gather = "run" + ring4 + "--collective all-gather ";
   expect_each({
-      {"run" + ring4 + "--collective all_gather --axis row --bytes 16",
-       "--collective: there is no collective \"all_gather\", did you mean \"all-gather\"?"},
+      {"run" + ring4 + "--collective all-gater --axis row --bytes 16",
+       "--collective: there is no collective \"all-gater\", did you mean \"all-gather\"?"},
       {all_gather + "--axis row", "--bytes is missing: the input of the collective on each device"},
       {all_gather + "--axis rwo --bytes 16", "--axis: no mesh axis \"rwo\" in row=4, did you mean \"row\"?"},
       {all_gather + "--axis row,row --bytes 16", "--axis: mesh axis \"row\" is named twice"},
