@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/text.hpp"
 #include "sim/config/machine_config.hpp"
 #include "topologies/embedded_machines.hpp"
 
@@ -14,9 +15,7 @@ namespace {
 
 /// What people call a machine: without the vendor's words, case or separators. tpu_v5p, TPU-v5p and v5p are one; so are dgx_h100 and H100, gb200_nvl72 and gb200.
 std::string called(std::string_view name) {
-  std::string word;
-  for (const char c : name)
-    if (c != '_' && c != '-') word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::string word = plain_spelling(name);
   for (const std::string_view vendor : {"tpu", "dgx", "nvidia"})
     if (word.starts_with(vendor)) word.erase(0, vendor.size());
   constexpr std::string_view rack = "nvl72";

@@ -22,6 +22,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blank) + 1 - begin);
 }
 
+std::string plain_spelling(std::string_view name) {
+  std::string plain;
+  for (const char c : name)
+    if (c != '-' && c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return plain;
+}
+
 std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
 std::string signed_percent(double part) { return fmt::format("{:+.1f} %", 100 * part); }
 std::string rough_percent(double part) { return fmt::format("{:.2g} %", 100 * part); }

@@ -14,6 +14,9 @@ std::vector<std::string> split(std::string_view text, char separator = ',');
 /// The text without leading and trailing spaces, tabs and carriage returns.
 std::string_view trimmed(std::string_view text);
 
+/// A name without case, - and _, so that spellings of it compare as equal: "allreduce" of "All-Reduce" and "all_reduce".
+std::string plain_spelling(std::string_view name);
+
 /// A share as a percentage with one decimal: "12.3 %".
 std::string percent(double part);
 /// A difference as a percentage, always with its sign: "+3.1 %".

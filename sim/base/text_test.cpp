@@ -14,6 +14,11 @@ TEST(Split, KeepsEmptyPieces) {
   EXPECT_THAT(split("1.2,3.4", '.'), ElementsAre("1", "2,3", "4"));
 }
 
+TEST(PlainSpelling, IsOneOfAllSpellings) {
+  for (const char* name : {"all-reduce", "all_reduce", "AllReduce", "ALLREDUCE"}) EXPECT_EQ(plain_spelling(name), "allreduce");
+  EXPECT_EQ(plain_spelling("TPU-v5p"), "tpuv5p");
+}
+
 TEST(Percent, HasOneDigitBehindThePointAndARoughOneTwoSignificant) {
   EXPECT_EQ(percent(0.1234), "12.3 %");
   EXPECT_EQ(percent(-0.01), "-1.0 %");

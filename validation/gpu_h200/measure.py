@@ -270,13 +270,6 @@ def operations():
     x, h = (tokens, width), (tokens, wide)
     def size(shape, dtype=BF16):
         return int(numpy.prod(shape)) * jnp.dtype(dtype).itemsize
-    def rms(a, s):
-        y = a.astype(F32)
-        return (y * lax.rsqrt(jnp.mean(y * y, -1, keepdims=True) + 1e-6) * s).astype(a.dtype)
-    def layer_norm(a, s, b):
-        y = a.astype(F32)
-        mean = jnp.mean(y, -1, keepdims=True)
-        return ((y - mean) * lax.rsqrt(jnp.mean((y - mean) ** 2, -1, keepdims=True) + 1e-5) * s + b).astype(a.dtype)
     def gradient(f):
         return lambda d, *a: jax.vjp(f, *a)[1](d)
     one = lambda shape, dtype=BF16, seed=0: (lambda: (random(shape, dtype, seed),))
@@ -289,8 +282,8 @@ def operations():
     ops.add("add", lambda a, b: a + b, lambda: (random(x), random(x, seed=1)), moved=3 * size(x), shape=x)
     ops.add("convert", lambda a: a.astype(BF16), one(h, F32), moved=size(h, F32) + size(h), shape=h)
     ops.add("convert", lambda a: a.astype(F32), one(h), moved=size(h, F32) + size(h), shape=h)
-    ops.add("rms_norm", rms, lambda: (random(x), random((width,), F32)), moved=2 * size(x), shape=x)
-    ops.add("rms_norm_grad", gradient(rms), lambda: (random(x), random(x), random((width,), F32)), moved=3 * size(x), shape=x)
+    ops.add("rms_norm", rms_norm, lambda: (random(x), random((width,), F32)), moved=2 * size(x), shape=x)
+    ops.add("rms_norm_grad", gradient(rms_norm), lambda: (random(x), random(x), random((width,), F32)), moved=3 * size(x), shape=x)
     ops.add("layer_norm", layer_norm, lambda: (random(x), random((width,), F32), random((width,), F32)), moved=2 * size(x), shape=x)
     ops.add("layer_norm_grad", gradient(layer_norm), lambda: (random(x), random(x), random((width,), F32), random((width,), F32)), moved=3 * size(x), shape=x)
     ops.add("softmax", lambda a: jax.nn.softmax(a.astype(F32)).astype(BF16), one((tokens * 2, tokens // 2)), moved=2 * size((tokens, tokens)), shape=(tokens * 2, tokens // 2))
@@ -303,13 +296,8 @@ def operations():
     ops.add("gelu_grad", gradient(jax.nn.gelu), lambda: (random(h), random(h)), moved=3 * size(h), shape=h)
     ops.add("gelu_erf", lambda a: jax.nn.gelu(a, approximate=False), one(h), moved=2 * size(h), shape=h)
     ops.add("exp", jnp.exp, one(h, F32), "float32", moved=2 * size(h, F32), shape=h)
-    def rotary(a):
-        half = a.shape[-1] // 2
-        angle = jnp.arange(a.shape[1])[:, None] * 1e4 ** (-jnp.arange(half) / half)
-        cos, sin = jnp.cos(angle)[None, :, None].astype(a.dtype), jnp.sin(angle)[None, :, None].astype(a.dtype)
-        return jnp.concatenate([a[..., :half] * cos - a[..., half:] * sin, a[..., half:] * cos + a[..., :half] * sin], -1)
     q = (2, tokens // 2, width // 128, 128)
-    ops.add("rotary", rotary, one(q), moved=2 * size(q), shape=q)
+    ops.add("rotary", rotate, one(q), moved=2 * size(q), shape=q)
     ops.add("transpose", lambda a: a.T + 1, one(x), moved=2 * size(x), shape=x)
     ops.add("transpose", lambda a: a.T + 1, one(x, F32), "float32", moved=2 * size(x, F32), shape=x)
     ops.add("transpose_heads", lambda a: a.swapaxes(1, 2) + 1, one(q), moved=2 * size(q), shape=q)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sim/base/text.hpp"
 #include "sim/schedule/lower.hpp"
 #include "workloads/msccl/msccl_buffers.hpp"
 
@@ -316,20 +317,13 @@ class MscclWriter {
   Edges start_;
 };
 
-std::string plain(std::string_view name) {
-  std::string text;
-  for (const char c : name)
-    if (c != '-' && c != '_') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 }  // namespace
 
 std::optional<CollectiveKind> msccl_collective_named(std::string_view name) {
-  const std::string text = plain(name);
+  const std::string text = plain_spelling(name);
   if (text == "all2all") return CollectiveKind::all_to_all;
   for (int k = 0; k < collective_kind_count; ++k)
-    if (const auto kind = static_cast<CollectiveKind>(k); kind != CollectiveKind::permute && plain(name_of(kind)) == text) return kind;
+    if (const auto kind = static_cast<CollectiveKind>(k); kind != CollectiveKind::permute && plain_spelling(name_of(kind)) == text) return kind;
   return std::nullopt;
 }
 

@@ -205,18 +205,11 @@ Expected<DType> parse_product_dtype(const std::string& text, const SourceLocatio
 }
 
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where) {
-  // all-reduce, as JAX and NCCL write it too: all_reduce, allreduce, AllReduce.
-  const auto letters = [](std::string_view name) {
-    std::string found;
-    for (const char c : name)
-      if (c != '-' && c != '_') found += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    return found;
-  };
   std::vector<std::string> names;
   for (int k = 0; k < collective_kind_count; ++k) {
     const auto kind = static_cast<CollectiveKind>(k);
     names.emplace_back(name_of(kind));
-    if (letters(names.back()) == letters(text)) return kind;
+    if (plain_spelling(names.back()) == plain_spelling(text)) return kind;
   }
   return Diagnostic{where, "there is no collective " + quoted(text) + did_you_mean(text, names)};
 }
