@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
 #include "sim/config/machine_config.hpp"
 #include "topologies/embedded_machines.hpp"
+#include "topologies/slice.hpp"
 
 namespace podsim {
 
@@ -54,6 +56,22 @@ Expected<Machine> find_machine(std::string_view name_or_file) {
   return Diagnostic{{},
                     fmt::format("unknown machine {}{}", quoted(name_or_file),
                                 near.empty() ? fmt::format(", expected one of {} or a file", fmt::join(names, ", ")) : near)};
+}
+
+std::optional<MachineAndSlice> machine_and_slice(const std::string& text) {
+  std::error_code none;
+  if (std::filesystem::exists(text, none)) return std::nullopt;
+  if (const std::size_t colon = text.rfind(':'); colon != std::string::npos) {
+    MachineAndSlice parts{text.substr(0, colon), text.substr(colon + 1)};
+    const auto machine = find_machine(parts.machine);
+    if (!machine || parts.slice.find_first_not_of("0123456789x") != std::string::npos) return std::nullopt;
+    if (const auto chips = parse_integer(parts.slice, 1, std::int64_t{1} << 24, {}); chips && machine->slices.largest.size() > 1)
+      if (const auto offered = offered_slices(*machine, *chips); !offered.empty()) parts.slice = to_text(offered.front());
+    return parts;
+  }
+  for (const std::string& name : shipped_machines())
+    if (const auto machine = find_machine(name); machine && !machine->slices.name_prefix.empty() && text.starts_with(machine->slices.name_prefix + "-")) return MachineAndSlice{name, text};
+  return std::nullopt;
 }
 
 }  // namespace podsim

@@ -26,6 +26,11 @@ bool in_proc(const fs::path& path) {
 
 }  // namespace
 
+bool file_exists(const std::string& path) {
+  std::error_code problem;
+  return std::filesystem::exists(path, problem);
+}
+
 Expected<std::string> end_of_links(const std::string& path) {
   fs::path at{path};
   for (int links = 0; links < most_links; ++links) {

@@ -10,6 +10,9 @@
 
 namespace podsim {
 
+/// Whether something has this name, a folder too.
+bool file_exists(const std::string& path);
+
 /// `path` with all symbolic links followed; the file need not exist. Links of /proc are not followed: they lead to open files, not to names.
 /// Errors: links that cannot be read, or more than 40 of them.
 Expected<std::string> end_of_links(const std::string& path);

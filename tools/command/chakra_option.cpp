@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sim/base/file_names.hpp"
 #include "sim/base/output_file.hpp"
 #include "tools/report/json.hpp"
 

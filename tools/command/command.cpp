@@ -7,7 +7,9 @@
 #include <exception>
 
 #include "sim/base/diagnostic.hpp"
+#include "sim/base/file_names.hpp"
 #include "tools/build_info.hpp"
+#include "tools/command/known_files.hpp"
 #include "tools/command/options.hpp"
 #include "tools/report/shell_word.hpp"
 
@@ -18,7 +20,7 @@ namespace {
 void print_help(std::ostream& out) {
   fmt::print(out,
              "podsim simulates meshes of TPUs and GPUs: the algorithm schedules that real kernels run, on modelled pods.\n\n"
-             "usage: podsim VERB [OPTION...]\n\n");
+             "usage: podsim VERB [KIND WHAT] [OPTION...]\n       podsim FILE       what the file is, and the commands that make sense on it\n\n");
   for (const Verb& verb : verbs()) fmt::print(out, "  {:<10} {}\n", verb.name, verb.summary);
   fmt::print(out,
              "  help       this page; `podsim help VERB` (or `podsim VERB --help`) lists a verb's options with examples\n\n"
@@ -104,6 +106,11 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
     }
     for (const Verb& verb : hidden_verbs())
       if (verb.name == name) return verb.run(rest, console);
+    if (const bool is_file = name == "-" || name.find('/') != std::string::npos || file_exists(name); is_file && rest.empty()) {
+      const auto about = about_file(name);
+      if (!about) return report(about.error(), console);
+      return console.out << *about, exit_done;
+    }
     return report({{}, "unknown verb " + quoted(name) + did_you_mean(name, names) + "; `podsim help` lists the verbs"}, console);
   } catch (const std::bad_alloc&) {
     return report({{}, "there is not enough memory", Cause::environment}, console);

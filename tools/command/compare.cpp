@@ -13,15 +13,32 @@
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/differences_report.hpp"
 #include "tools/report/verdict.hpp"
+#include "tools/sweep/points.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 
 namespace podsim {
 
 namespace {
 
+/// Whether a kind is compared: with others of its kind, or, as a module, with schedules of its product.
+bool is_compared(std::string_view field) {
+  const ProblemKind* const kind = problem_kind_named(field);
+  return kind->variants != nullptr || kind->field == "hlo";
+}
+
 OptionGroup compare_options() {
   using enum FieldKind::Group;
-  return joined({field_options({system, devices, precision, what_if, problem, workload, model, training, hlo}, true), comparison_options(), field_options({engine}), threads_option(), record_options(),
-                 output_options(table_json_csv)});
+  OptionGroup fields = field_options({system, devices, precision, what_if, problem, workload, model, training, hlo}, true);
+  std::erase_if(fields, [](const OptionSpec& spec) {  // of kinds that are not compared
+    for (const FieldKind& field : scenario_fields())
+      if (option_of(field.name) == spec.long_name()) {
+        if (problem_kind_named(field.name) != nullptr) return !is_compared(field.name);
+        const auto end = std::ranges::find(field.problems, "");
+        return end != field.problems.begin() && std::none_of(field.problems.begin(), end, is_compared);
+      }
+    return false;
+  });
+  return joined({std::move(fields), comparison_options(), field_options({engine}), threads_option(), record_options(), output_options(table_json_csv)});
 }
 
 /// --equal. Errors: those of make_equal().

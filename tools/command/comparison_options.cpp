@@ -12,15 +12,15 @@ namespace podsim {
 OptionGroup comparison_options() {
   return {{"algorithms", written_as(Form::named_texts, word("NAME[,...]|all", "collective,meshslice")),
            "which algorithms to compare; left out, of --collective: all. --program: fft=pencil,fft=slab,lu=naive (every combination; functions that are not named: as in run), naive (all "
-           "functions that have it), or all; left out: all of a single function, of several what run does and naive"},
+           "functions that have it), or all; left out: all of a single function, of several what run does and naive", true},
           {"vary", written_as(Form::pairs, words("PATH=VALUE,...")),
-           "each of these values of the machine, as --set takes them, in a column of its own; repeatable: every combination"},
+           "each of these values of the machine, as --set takes them, in a column of its own; repeatable: every combination", true},
           {"equal", word("bisection|ports|injection"),
            "scales the links of every topology but the first, so that these are the same: bisection bandwidth, the bandwidth of all "
            "ports, or that out of a chip"},
           {"crossover", written_as(Form::pairs, words("PATH=lo..hi")),
            "who wins where as a machine value goes from lo to hi, each algorithm at its best slice count; repeatable"},
-          {"top", word("N"), "only the N best rows of each size; what cannot be among them is not simulated to its end"}};
+          {"top", word("N"), "only the N best rows of each size; what cannot be among them is not simulated to its end", true}};
 }
 
 Fields compared_fields(const Options& options) {

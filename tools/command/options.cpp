@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
+#include <cctype>
 #include <iterator>
 
 #include "sim/base/invariant.hpp"
 #include "sim/base/output_file.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
+#include "tools/command/kinds.hpp"
 #include "tools/command/usage_texts.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/report/shell_word.hpp"
@@ -22,6 +24,27 @@
 namespace podsim {
 
 namespace {
+
+constexpr std::size_t widest_line = 100;
+
+/// Words in lines; `indent` before each but the first, which begins at `column`.
+std::string in_lines(const std::string& text, std::size_t column, std::size_t indent) {
+  std::string lines;
+  bool at_begin = true;
+  for (const std::string& piece : split(text, ' ')) {
+    if (!at_begin && column + 1 + piece.size() > widest_line) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (!at_begin) {
+      lines += ' ';
+      ++column;
+    }
+    lines += piece;
+    column += piece.size();
+    at_begin = false;
+  }
+  return lines + "\n";
+}
 
 namespace po = boost::program_options;
 
@@ -33,25 +56,6 @@ std::string shown_name(const OptionSpec& spec) {
   std::string text = name == spec.name ? "--" + name : fmt::format("-{}, --{}", spec.name.back(), name);
   if (spec.value.kind != OptionValue::Kind::flag) text += " " + spec.value.name;
   return spec.value.otherwise ? fmt::format("{} (={})", text, *spec.value.otherwise) : text;
-}
-
-/// Our own layout: Boost's wraps at odd places and shows "arg".
-std::string help_text(const OptionGroup& described) {
-  constexpr std::size_t widest = 32, widest_help = 100;
-  const std::string next_line = "\n" + std::string(2 + widest + 1, ' ');
-  std::string text;
-  for (const OptionSpec& spec : described) {
-    const std::string name = shown_name(spec);
-    text += fmt::format("  {:<{}}{}", name, widest, name.size() > widest ? next_line : " ");
-    std::size_t width = 0;
-    for (const std::string& piece : split(spec.help, ' ')) {
-      const bool fits = width == 0 || width + 1 + piece.size() <= widest_help;
-      text += (width == 0 ? "" : fits ? " " : next_line) + piece;
-      width = fits ? width + (width == 0 ? 0 : 1) + piece.size() : piece.size();
-    }
-    text += '\n';
-  }
-  return text;
 }
 
 bool is_option(const std::string& word) { return word.size() >= 2 && word.front() == '-'; }
@@ -196,8 +200,19 @@ class OptionParser {
     return success();
   }
 
+  /// `--machine tpu_v4:4x8x8` as --machine and --slice; `--machine v5p-512`, the name of a slice, as the machine that has it and the slice.
+  void split_machine(Options& options) const {
+    if (find_spec("slice") == nullptr || !options.given("machine") || options.given("slice")) return;
+    const auto parts = machine_and_slice(options.values_["machine"].back());
+    if (!parts) return;
+    options.values_["machine"] = {parts->machine};
+    options.values_["slice"] = {parts->slice};
+    options.given_.insert("slice");
+  }
+
   /// Defaults, and the files that values name.
   void fill_in(Options& options) const {
+    split_machine(options);
     for (const OptionSpec& spec : group_) {
       const std::string name = spec.long_name();
       if (spec.value.otherwise && !options.has(name)) options.values_[name] = {*spec.value.otherwise};
@@ -212,6 +227,19 @@ class OptionParser {
   po::options_description described_;
   po::positional_options_description words_;
 };
+
+std::string help_text(const OptionGroup& described) {
+  constexpr std::size_t widest_name = 32, indent = 2 + widest_name + 1;
+  std::string text;
+  for (const OptionSpec& spec : described) {
+    const std::string name = shown_name(spec);
+    text += fmt::format("  {:<{}}{}", name, widest_name, name.size() > widest_name ? "\n" + std::string(indent, ' ') : " ");
+    text += in_lines(spec.help, indent, indent);
+  }
+  return text;
+}
+
+std::string paragraph(const std::string& text) { return in_lines(text, 0, 0); }
 
 OptionGroup joined(std::vector<OptionGroup> groups) {
   OptionGroup all;
@@ -317,7 +345,18 @@ Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& descr
 
 int perform(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view verb, Console& console,
             Expected<int> (*work)(const Options&, Console&), const char* positional) {
-  const Parsed parsed = parse(arguments, described, usage_of(verb), console, positional);
+  KindWords words{.arguments = arguments};
+  std::string usage{usage_of(verb)};
+  const bool asks_for_help = std::ranges::any_of(arguments, [](const std::string& word) { return word == "--help" || word == "-h"; });
+  const bool describes = console.caller != nullptr && console.caller->described != nullptr;
+  if (const bool has_words = !arguments.empty() && !arguments.front().starts_with('-'); (has_words || asks_for_help || describes) && kinds_among(described).size() > 1) {
+    words = kind_words(arguments, described);
+    usage = with_kinds(verb, usage, described);
+    const bool is_unknown = has_words && words.kind == nullptr && !words.all && positional == nullptr;
+    if (is_unknown && std::isalpha(static_cast<unsigned char>(arguments.front().front())) != 0 && !find_machine(arguments.front())) return report(unknown_kind(arguments.front(), verb, described), console);
+    if (asks_for_help && !describes) return console.out << help_of_kinds(verb, usage, described, words), exit_done;
+  }
+  const Parsed parsed = parse(words.arguments, described, usage, console, positional);
   if (parsed.status) return *parsed.status;
   const auto status = work(*parsed.options, console);
   return status ? *status : report(status.error(), console);
@@ -328,10 +367,10 @@ OptionGroup output_options(std::span<const Format> formats) {
   for (const Format format : formats) names.emplace_back(format_names[static_cast<std::size_t>(format)]);
   OptionValue format = word(fmt::format("{}", fmt::join(names, "|")), names.front());
   format.choices = names;
-  return {{"format", format, "how results are printed"},
-          {"output,o", output_file("FILE"), "write to FILE instead of standard output"},
+  return {{"format", format, "how results are printed", true},
+          {"output,o", output_file("FILE"), "write to FILE instead of standard output", true},
           {"quiet", flag(), "no progress on standard error"},
-          {"help,h", flag(), "this page"}};
+          {"help,h", flag(), "this page", true}};
 }
 
 Format format_of(const Options& options) {

@@ -55,6 +55,7 @@ struct OptionSpec {
   std::string name;  // "slice", or with a letter: "output,o"
   OptionValue value;
   std::string help;
+  bool usual = false;  // shown by a verb's first page of help
   [[nodiscard]] std::string long_name() const { return name.substr(0, name.find(',')); }
 };
 using OptionGroup = std::vector<OptionSpec>;
@@ -116,6 +117,11 @@ std::vector<std::string> warn(const std::vector<Diagnostic>& warnings, Console& 
 /// what is unknown, repeated or lacks its value.
 Expected<Options> parse_options(const std::vector<std::string>& arguments, const OptionGroup& described, const char* positional = nullptr);
 
+/// The options as --help shows them, in lines of at most 100 columns.
+std::string help_text(const OptionGroup& described);
+/// A text in such lines.
+std::string paragraph(const std::string& text);
+
 /// What --help of a verb says above its options: usage/NAME.txt.
 std::string_view usage_of(std::string_view name);
 
@@ -128,7 +134,8 @@ struct Parsed {
 Parsed parse(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view usage, Console& console,
              const char* positional = nullptr);
 
-/// The same, and what the verb does with them; an error is reported. Returns the exit status.
+/// The same, and what the verb does with them; an error is reported. A verb that takes several kinds of problem also takes their words, and has a page of help for each (kinds.hpp). Returns
+/// the exit status.
 int perform(const std::vector<std::string>& arguments, const OptionGroup& described, std::string_view verb, Console& console,
             Expected<int> (*work)(const Options&, Console&), const char* positional = nullptr);
 

@@ -15,6 +15,7 @@
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/run_report.hpp"
 #include "workloads/scenario/faults.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 
 namespace podsim {
 
@@ -22,7 +23,7 @@ namespace {
 
 OptionGroup run_options() {
   using enum FieldKind::Group;
-  const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence"},
+  const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence", true},
                             {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
   return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, trace_options(), record_options(), chakra_options(),

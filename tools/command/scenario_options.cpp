@@ -8,6 +8,7 @@
 #include "tools/sweep/points.hpp"
 #include "workloads/chakra/trace.hpp"
 #include "workloads/scenario/alignment.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 
 namespace podsim {
 
@@ -32,7 +33,7 @@ OptionSpec option_for(const FieldKind& field, bool compared) {
   if (compared && !field.compared.otherwise.empty()) otherwise = field.compared.otherwise;
   if (!otherwise.empty()) value.otherwise = std::string{otherwise};
   if (names_files(field.form)) value.files = field.name == "chakra" ? chakra_files : compared && !field.compared.suffix.empty() ? files_between_commas : one_file;
-  return {option_of(field.name), std::move(value), help_of(field, compared)};
+  return {option_of(field.name), std::move(value), help_of(field, compared), field.usual};
 }
 
 /// All of them, made once: a program calls thousands of commands.

@@ -49,7 +49,7 @@ Expected<std::vector<System>> with_faults_of(const Fields& fields, std::vector<S
 }  // namespace
 
 OptionGroup search_options() {
-  return {{"chips", word("N"), "every slice of so many chips"},
+  return {{"chips", word("N"), "every slice of so many chips", true},
           {"slices", word("offered|2-d", "offered"), "of --chips: what the vendor offers, or every AxB as a what-if"}};
 }
 

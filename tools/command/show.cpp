@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/file_names.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/show_targets.hpp"
@@ -101,6 +102,7 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
     if (!arguments.empty() && arguments.front() == target.name) return target.run({arguments.begin() + 1, arguments.end()}, console);
     names.emplace_back(target.name);
   }
+  if (arguments.size() == 1 && file_exists(arguments.front())) return run_command(arguments, console);  // podsim FILE
   const std::string expected = fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
   const std::vector<std::string> machines = shipped_machines();

@@ -26,6 +26,13 @@ inline Outcome run_words(const std::vector<std::string>& words, bool terminal = 
   return {status, out.str(), err.str()};
 }
 
+/// What a run printed, without the line that tells how long podsim itself took.
+inline std::string without_wall_time(std::string text) {
+  const std::size_t begin = text.find("simulated in ");
+  if (begin != std::string::npos) text.erase(begin, text.find('\n', begin) - begin);
+  return text;
+}
+
 /// The words of a command line without its `podsim`, split at spaces; 'a word in quotes' may hold some.
 inline std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;

@@ -116,7 +116,7 @@ NewFolders::~NewFolders() {
 
 OptionGroup trace_options() {
   return {{"trace", output_file("FILE|DIR"),
-       "write when everything happened, for ui.perfetto.dev or chrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and podsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host"},
+       "write when everything happened, for ui.perfetto.dev or chrome://tracing: FILE.json or FILE.json.gz; as a profile for XProf and podsim diff: FILE.xplane.pb, or DIR for TensorBoard, a file per host", true},
           {"trace-devices", word("N[-M][,...]|all|representatives"),
        "which devices are in the trace, as 0,3,8-11; representatives: one of each class of a folded run, with how many are alike; left out: all, or of more than 16 the first 16"},
           {"with", input_file("PROFILE", files_of_profile),

@@ -59,10 +59,10 @@ OptionGroup tuning_options() {
       {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},
       {"prefetch", word("P", "1"), "slices that run ahead of the matmul"},
       field_option("slice_copies"),
-      {"top", word("N", "5"), "meshes whose best plans are wanted"},
+      {"top", word("N", "5"), "meshes whose best plans are wanted", true},
       {"exhaustive", flag(), "simulate every option: the same plans, without trusting the bounds"},
       {"ignore-memory", flag(), "admit plans that need more than the device has"},
-      {"explain", flag(), "how the plans spend their time, and what would make the second the first"},
+      {"explain", flag(), "how the plans spend their time, and what would make the second the first", true},
       {"pareto", word("N"), "up to N plans that trade time for memory"}};
 }
 

@@ -5,6 +5,7 @@
 
 #include "tools/sweep/content_key.hpp"
 #include "workloads/scenario/faults.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {

@@ -13,6 +13,7 @@
 #include "sim/machine/machine_fields.hpp"
 #include "tools/sweep/point_run.hpp"
 #include "topologies/machines.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -32,8 +33,8 @@ std::string name_of(const SweepAxis& axis) { return std::string{scenario_fields(
 /// The kind of problem that check_field() asks for; empty: none is given.
 std::string_view kind_of(const SweepBlock& block) {
   if (block.axis("maxtext") != nullptr) return "maxtext";
-  for (const std::string_view kind : problem_kinds)
-    if (block.axis(kind) != nullptr) return kind;
+  for (const ProblemKind& kind : problem_kinds())
+    if (block.axis(kind.field) != nullptr) return kind.field;
   return "";
 }
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <queue>
 #include <set>
 #include <unordered_map>
 
+#include "sim/base/file_names.hpp"
 #include "sim/base/input_file.hpp"
 #include "workloads/chakra/attributes.hpp"
 
@@ -168,11 +168,6 @@ Status read_metadata(std::string_view bytes, ChakraTrace& trace) {
 std::string chakra_file(const std::string& prefix, int rank) { return fmt::format("{}.{}.et", prefix, rank); }
 
 std::string chakra_groups_file(const std::string& prefix) { return prefix + ".groups.json"; }
-
-bool file_exists(const std::string& path) {
-  std::error_code problem;
-  return std::filesystem::exists(path, problem);
-}
 
 int chakra_ranks(const std::string& prefix) {
   int ranks = 0;

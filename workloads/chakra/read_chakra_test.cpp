@@ -132,7 +132,7 @@ TEST(ReadChakra, AnAttributeInAnotherVariantIsToldNotReadAsZero) {
                                             {"pg_name", string_val},  {"comm_priority", int32_val}, {"comm_src", int32_val},
                                             {"comm_dst", int32_val},  {"comm_tag", int32_val},      {"duration_ps", uint64_val}};
   for (const auto& [name, variant] : variants)
-    for (const int other : {int32_val, int64_val, static_cast<Variant>(11), uint64_val, bool_val, static_cast<Variant>(15)}) {
+    for (const int other : {int32_val, int64_val, static_cast<ValueField>(11), uint64_val, bool_val, static_cast<ValueField>(15)}) {
       const std::string text = error_of(metadata() + record(node(1, comp, {}, attribute(name, other, 1))));
       if (other == variant)
         EXPECT_EQ(text, "none") << name;

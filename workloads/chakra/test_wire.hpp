@@ -27,7 +27,7 @@ inline std::string record(std::string_view message) { return varint(message.size
 inline std::string metadata(std::string_view version = "1.0.0") { return record(bytes(1, version)); }
 
 /// Numbers of an attribute's variants.
-enum Variant { double_list = 4, int32_val = 7, int64_val = 9, int64_list = 10, uint64_val = 13, bool_val = 27, bool_list = 28, string_val = 29 };
+enum ValueField { double_list = 4, int32_val = 7, int64_val = 9, int64_list = 10, uint64_val = 13, bool_val = 27, bool_list = 28, string_val = 29 };
 inline std::string attribute(std::string_view name, int variant, std::uint64_t value) { return bytes(10, bytes(1, name) + number(variant, value)); }
 inline std::string attribute(std::string_view name, int variant, std::string_view text) { return bytes(10, bytes(1, name) + bytes(variant, text)); }
 

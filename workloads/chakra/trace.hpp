@@ -75,7 +75,6 @@ struct ChakraTrace {
 std::string chakra_file(const std::string& prefix, int rank);
 /// "traces/ring.groups.json", where podsim writes the process groups.
 std::string chakra_groups_file(const std::string& prefix);
-bool file_exists(const std::string& path);
 /// The number of traces, of ranks 0, 1, .. up to the first that is missing.
 int chakra_ranks(const std::string& prefix);
 /// An error in record number `record` of a trace.

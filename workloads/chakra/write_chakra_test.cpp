@@ -8,6 +8,7 @@
 #include "workloads/chakra/read_chakra.hpp"
 #include "workloads/chakra/test_wire.hpp"
 #include "workloads/scenario/faults.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/testing.hpp"
 
 namespace podsim {

@@ -7,6 +7,7 @@
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "workloads/differences/module_differences.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_comparison.hpp"
 
 namespace podsim {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -23,7 +24,7 @@ TEST(FieldTable, HasEachNameOnceAndHelpThatStandsAlone) {
       for (const char* connecting : {"of ", "and ", "where ", "as "}) EXPECT_FALSE(help.starts_with(connecting)) << help;
     }
     for (const std::string_view problem : field.problems)
-      EXPECT_TRUE(problem.empty() || std::find(problem_kinds.begin(), problem_kinds.end(), problem) != problem_kinds.end()) << problem;
+      EXPECT_TRUE(problem.empty() || problem_kind_named(problem) != nullptr) << problem;
     if (field.form == Form::word) {
       EXPECT_FALSE(words_of(field).empty());
     }

@@ -55,8 +55,9 @@ struct FieldKind {
   std::string_view help{};         // a phrase; "{}" stands for names(), "{gemm}" and "{collective}" for the algorithms of GEMMs and collectives
   std::string_view otherwise{};    // the default
   std::int64_t low = 1, high = std::int64_t{1} << 40;  // of a count
-  Problems problems{};             // that it belongs to, of problem_kinds; none: any
+  Problems problems{};             // fields of problem_kinds() that it belongs to; none: any
   bool repeated = false;           // may be given several times, in files separated by semicolons
+  bool usual = false;              // among the first options that the help of a verb or a kind shows
   Names names = nullptr;           // what it may name
   Check check = nullptr;           // what check_field() asks beside form, low and high
   /// Comparisons take lists.

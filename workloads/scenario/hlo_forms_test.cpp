@@ -8,6 +8,7 @@
 #include <array>
 
 #include "workloads/hlo/read_hlo.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "workloads/scenario/testing.hpp"
 

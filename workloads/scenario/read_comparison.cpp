@@ -12,6 +12,7 @@
 #include "topologies/machines.hpp"
 #include "workloads/msccl/msccl_schedule.hpp"
 #include "workloads/scenario/known_objects.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
@@ -72,6 +73,8 @@ std::vector<std::int64_t> tried_slice_counts(const std::vector<std::int64_t>& gi
   return given.empty() ? std::vector<std::int64_t>{2, 4, 8, 16} : given;
 }
 
+}  // namespace
+
 Expected<std::vector<Variant>> gemm_variants(const Fields& fields, const System& system) {
   auto base = read_gemm(fields, system.machine, DType::bf16);
   if (!base) return base.error();
@@ -97,6 +100,8 @@ Expected<std::vector<Variant>> gemm_variants(const Fields& fields, const System&
   }
   return variants;
 }
+
+namespace {
 
 /// What is wrong with them whatever the system. What does not suit a system is left out there.
 Status check_collectives(const Fields& fields) {
@@ -151,6 +156,8 @@ void skip_others(const std::vector<MscclFile>& files, const std::string& system_
       skipped.push_back({system_name + ", " + file.path.text, {{}, file.kind ? fmt::format("it computes the {} of all devices, which `collective` and `axis` do not ask for", name_of(*file.kind))
                                                                              : "it does not say what it computes, so that there is nothing to compare it with"}});
 }
+
+}  // namespace
 
 /// A group for each number of bytes and kind of collective.
 Expected<std::vector<Variant>> msccl_variants(const Fields& fields, const System& system, const std::string& system_name, std::vector<Skipped>& skipped) {
@@ -226,6 +233,8 @@ Expected<std::vector<Variant>> workload_variants(const Fields& fields, const Sys
   return variants;
 }
 
+namespace {
+
 /// A program that is one product of matrices, all divided by rows and columns of the mesh, as the GEMM that it is: A @ B, A @ W.T, X.T @ B are the
 /// dataflows OS, LS, RS.
 std::optional<GemmProblem> gemm_of(const ShardedProgram& program) {
@@ -261,6 +270,8 @@ Expected<std::vector<Variant>> kernel_variants(const Fields& fields, const Progr
   }
   return variants;
 }
+
+}  // namespace
 
 /// The program by each way to choose; if it is a GEMM, its algorithms beside it.
 Expected<std::vector<Variant>> program_variants(const Fields& fields, const System& system) {
@@ -323,6 +334,8 @@ Expected<std::vector<Variant>> training_variants(const Fields& fields, const Sys
       }
   return variants;
 }
+
+namespace {
 
 /// Of every machine, slice, topology and mesh.
 Expected<std::vector<Fields>> systems_asked_for(const Fields& base) {
@@ -414,7 +427,7 @@ Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vecto
   if (!asked) return asked.error();
   Fields alone = fields;
   if (fields.has("collective")) alone.erase("msccl");  // beside its algorithms
-  const auto kind = problem_kind(alone, compared_kinds);
+  const auto kind = problem_kind(alone, true);
   if (!kind) return kind.error();
   for (const FieldText& fail : fields.texts("fail"))
     if (fail.text == "any") return Diagnostic{fail.where, "any belongs to run; compare takes cables, as 0.0-0.1"};
@@ -433,12 +446,7 @@ Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vecto
       }
       if (shared_names.contains(system->machine.name)) system->machine.name += " (" + changed.text("machine") + ")";
       const std::string name = to_text(*system) + (varied.empty() ? "" : " " + to_text(varied));
-      auto variants = *kind == "gemm"         ? gemm_variants(changed, *system)
-                      : *kind == "collective" ? collective_variants(changed, *system, name, setup.skipped)
-                      : *kind == "msccl"      ? msccl_variants(changed, *system, name, setup.skipped)
-                      : *kind == "program"    ? program_variants(changed, *system)
-                      : *kind == "training"   ? training_variants(changed, *system)
-                                              : workload_variants(changed, *system);
+      auto variants = (*kind)->variants(changed, *system, name, setup.skipped);
       if (!variants) return variants.error();
       setup.systems.push_back({*std::move(system), name, varied, *std::move(variants)});
     }

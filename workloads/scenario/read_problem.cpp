@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sim/base/blame.hpp"
+#include "sim/base/file_names.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
@@ -14,26 +15,11 @@
 #include "workloads/chakra/read_chakra.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/known_objects.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
 
 namespace podsim {
-
-namespace {
-
-/// Any other problem than those that a field belongs to would ignore it without a word.
-Status fields_belong(const Fields& fields, std::string_view problem) {
-  for (const FieldKind* field : fields.given()) {
-    const auto end = std::find(field->problems.begin(), field->problems.end(), ""), found = std::find(field->problems.begin(), end, problem);
-    if (found != end || end == field->problems.begin()) continue;
-    std::string text = "belongs to ";
-    for (auto owner = field->problems.begin(); owner != end; ++owner) text += fmt::format("{}`{}`", owner == field->problems.begin() ? "" : owner + 1 == end ? " and " : ", ", *owner);
-    return Diagnostic{fields.where(field->name), fmt::format("{}, not to `{}`", text, problem)};
-  }
-  return success();
-}
-
-}  // namespace
 
 Expected<bool> on_off(const Fields& fields, std::string_view name) {
   const auto word = fields.word(name);
@@ -48,6 +34,8 @@ Expected<CollectivePolicy> read_policy(const Fields& fields, std::string_view na
   if (fields.has(name) && fields.text(name).empty()) return Diagnostic{fields.where(name), always("").error().message};
   return parse_policy(fields.text(name), fields.where(name));
 }
+
+}  // namespace
 
 Expected<ProblemSpec> read_whole_gemm(const Fields& fields, const System& system, DType default_dtype) {
   auto spec = read_gemm(fields, system.machine, default_dtype);
@@ -139,59 +127,6 @@ Expected<ProblemSpec> read_traces(const Fields& fields, const System& system) {
     if (traces->collective_chunks > 0) policy->chunks = traces->collective_chunks;
   }
   return ProblemSpec{ScheduleSpec{std::move(traces->schedule), *std::move(policy)}};
-}
-
-}  // namespace
-
-Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds) {
-  std::string_view problem;
-  int given = 0;
-  for (const std::string_view name : kinds)
-    if (fields.has(name) || (name == "training" && fields.has("maxtext"))) problem = name, ++given;
-  if (given != 1) {
-    std::string all;
-    for (std::size_t k = 0; k < kinds.size(); ++k) all += fmt::format("{}`{}`", k == 0 ? "" : k + 1 == kinds.size() ? " and " : ", ", kinds[k]);
-    return Diagnostic{{}, fmt::format("expected one of {}, found {}", all, given == 0 ? "none" : "several")};
-  }
-  if (auto ok = fields_belong(fields, problem); !ok) return ok.error();
-  return problem;
-}
-
-Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, DType default_dtype) {
-  const auto kind = problem_kind(fields);
-  if (!kind) return kind.error();
-  if (*kind == "gemm") return read_whole_gemm(fields, system, default_dtype);
-  if (*kind == "collective") {
-    auto spec = read_collective(fields, system, default_dtype);
-    if (!spec) return spec.error();
-    return ProblemSpec{*std::move(spec)};
-  }
-  if (*kind == "program") {
-    for (const char* name : {"slice_count", "prefetch"})
-      if (fields.has(name)) return Diagnostic{fields.where(name), "of `program` belongs to comparisons with GEMM algorithms; `collectives` names how collectives are lowered"};
-    auto spec = read_sharded(fields, system, default_dtype);
-    if (!spec) return spec.error();
-    return ProblemSpec{*std::move(spec)};
-  }
-  if (*kind == "training") {
-    auto spec = read_training(fields, system, default_dtype);
-    if (!spec) return spec.error();
-    return ProblemSpec{*std::move(spec)};
-  }
-  if (*kind == "msccl") {
-    auto spec = read_msccl_problem(fields, fields.text("msccl"), system, default_dtype);
-    if (!spec) return spec.error();
-    return ProblemSpec{*std::move(spec)};
-  }
-  if (*kind == "hlo") {
-    auto spec = read_hlo_problem(fields);
-    if (!spec) return spec.error();
-    return ProblemSpec{*std::move(spec)};
-  }
-  if (*kind == "chakra") return read_traces(fields, system);
-  if (*kind == "plan") return read_planned(fields);
-  if (*kind == "workload") return read_open_workload(fields, system);
-  return read_saved_schedule(fields, system);
 }
 
 Expected<DType> parse_dtype(const std::string& text, const SourceLocation& where) {

@@ -64,15 +64,6 @@ Expected<Fields> with_axes_of(std::shared_ptr<const HloModule> module, Fields fi
 
 // ---- What -------------------------------------------------------------------------------------------------------------------------------
 
-/// The fields of which exactly one says what the problem is; of runs, and of comparisons.
-inline constexpr std::array<std::string_view, 10> problem_kinds{"gemm", "collective", "workload", "plan", "schedule", "msccl", "chakra", "hlo", "program", "training"};
-inline constexpr std::array<std::string_view, 6> compared_kinds{"gemm", "collective", "workload", "msccl", "program", "training"};
-/// The given one of `kinds`. Errors: none or several are given; fields that belong to another kind.
-Expected<std::string_view> problem_kind(const Fields& fields, std::span<const std::string_view> kinds = problem_kinds);
-
-/// The problem on a system. Errors: those of problem_kind(); missing fields; values that do not suit the system.
-Expected<ProblemSpec> read_problem(const Fields& fields, const System& system, DType default_dtype);
-
 /// `gemm` without algorithm, dataflow and slice count.
 Expected<GemmSpec> read_gemm(const Fields& fields, const Machine& machine, DType default_dtype);
 Expected<CollectiveSpec> read_collective(const Fields& fields, const System& system, DType default_dtype);

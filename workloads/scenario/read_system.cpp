@@ -107,6 +107,9 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
                                        : Expected<MeshSizes>{MeshSizes{}};
   if (!mesh) return fields.has("mesh") ? mesh.error() : fields.of_named_file(fields.has("schedule") ? "schedule" : "chakra", mesh.error());
   spec.mesh = *std::move(mesh);
+  const bool trains = fields.has("training") || fields.has("maxtext");
+  if (trains)
+    for (auto& [axis, size] : spec.mesh) axis = training_axis(axis);
   if (fields.has("slice")) {
     auto slice = parse_slice(fields.text("slice"), spec.machine, fields.where("slice"));
     if (!slice) return slice.error();
@@ -122,7 +125,6 @@ Expected<SystemSpec> read_system_spec(const Fields& fields, Machine machine) {
   const auto slices = fields.count("pods");
   if (!slices) return slices.error();
   spec.slices = static_cast<int>(*slices);
-  const bool trains = fields.has("training") || fields.has("maxtext");
   if (trains && !fields.has("mesh") && (spec.slice || fields.has("maxtext")))
     if (auto ok = complete_for_training(fields, spec); !ok) return ok.error();
   if (trains && fields.has("mesh") && !spec.slice && spec.slices > 1) {  // what slices have beside the axis that tells them apart

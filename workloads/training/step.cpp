@@ -184,6 +184,13 @@ class Divider {
 
 }  // namespace
 
+std::string_view training_axis(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> others{
+      {{"pp", "stage"}, {"pipeline", "stage"}, {"dp", "data"}, {"tp", "col"}, {"tensor", "col"}, {"model", "col"}}};
+  const auto found = std::ranges::find(others, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == others.end() ? name : found->second;
+}
+
 std::int64_t size_of(const TrainingMesh& mesh, std::string_view axis) {
   const auto found = std::find(training_axes.begin(), training_axes.end(), axis);
   PODSIM_ASSERT(found != training_axes.end());

@@ -32,6 +32,8 @@ struct TrainingMesh {
   [[nodiscard]] std::int64_t parameter_parts() const { return fsdp * row * col; }
 };
 inline constexpr std::array<std::string_view, 6> training_axes{"slice", "stage", "data", "fsdp", "row", "col"};
+/// The axis that frameworks call so: pp and pipeline are stage, dp is data, tp, tensor and model are col; any other name is itself.
+std::string_view training_axis(std::string_view name);
 std::int64_t size_of(const TrainingMesh& mesh, std::string_view axis);
 inline constexpr std::int64_t most_training_devices = 1 << 24;
 

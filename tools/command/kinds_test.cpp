@@ -1,0 +1,100 @@
+#include "tools/command/kinds.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tools/command/scenario_options.hpp"
+#include "tools/command/test_command.hpp"
+#include "tools/sweep/points.hpp"
+
+namespace podsim {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Words = std::vector<std::string>;
+
+std::string out(const Words& words) { return test::without_wall_time(test::run_words(words).out); }
+
+TEST(Kinds, WordsBehindAVerbAreTheOptionsThatTheyStandFor) {
+  const std::vector<std::pair<Words, Words>> same{
+      {{"run", "gemm", "512,512,512", "--machine", "tpu_v4", "--slice", "2x2", "--algorithm", "collective"},
+       {"run", "--gemm", "512,512,512", "--machine", "tpu_v4", "--slice", "2x2", "--algorithm", "collective"}},
+      {{"run", "collective", "all_reduce", "--bytes", "1M", "--machine", "tpu_v4", "--slice", "2x2"}, {"run", "--collective", "all-reduce", "--bytes", "1M", "--machine", "tpu_v4", "--slice", "2x2"}},
+      {{"run", "allreduce", "--bytes", "1M", "--machine", "tpu_v4", "--slice", "2x2"}, {"run", "--collective", "all-reduce", "--bytes", "1M", "--machine", "tpu_v4", "--slice", "2x2"}},
+      {{"run", "train", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}, {"run", "--training", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}},
+      {{"run", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}, {"run", "--training", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}},
+      {{"compare", "all-reduce,all-gather", "--bytes", "64K", "--machine", "tpu_v4", "--slice", "2x2"}, {"compare", "--collective", "all-reduce,all-gather", "--bytes", "64K", "--machine", "tpu_v4", "--slice", "2x2"}},
+      {{"check", "gemm", "64,64,64", "--mesh", "row=2,col=2", "--algorithm", "summa", "--quiet"}, {"check", "--gemm", "64,64,64", "--mesh", "row=2,col=2", "--algorithm", "summa", "--quiet"}},
+  };
+  for (const auto& [words, options] : same) {
+    const auto left = test::run_words(words), right = test::run_words(options);
+    EXPECT_EQ(left.status, 0) << left.err;
+    EXPECT_EQ(left.status, right.status);
+    EXPECT_EQ(left.err, right.err);
+    EXPECT_FALSE(left.out.empty());
+    if (words.front() == "run") {
+      EXPECT_EQ(test::without_wall_time(left.out), test::without_wall_time(right.out)) << words[1];  // comparisons name their variants as they were asked for; checks print times
+    }
+  }
+}
+
+TEST(Kinds, AMachineMaySayItsSlice) {
+  const auto asked = [](const std::string& machine, const std::string& slice) {
+    Words words{"run", "all-reduce", "--bytes", "1M", "--machine", machine};
+    if (!slice.empty()) words.insert(words.end(), {"--slice", slice});
+    return out(words);
+  };
+  EXPECT_EQ(asked("tpu_v4:2x2x4", ""), asked("tpu_v4", "2x2x4"));
+  EXPECT_EQ(asked("v5p-512", ""), asked("tpu_v5p", "v5p-512"));
+  EXPECT_EQ(asked("h100:64", ""), asked("dgx_h100", "8x8")) << "chips: the first slice of so many that is offered";
+  EXPECT_THAT(test::run_words({"run", "all-reduce", "--bytes", "1M", "--machine", "h100:no"}).err, HasSubstr("unknown machine \"h100:no\""));
+}
+
+TEST(Kinds, AxesOfATrainingStepAreCalledAsFrameworksCallThem) {
+  const Words step{"run", "training", "llama3-8b", "--machine", "h100:2x8", "--batch", "16", "--remat", "full", "--mesh"};
+  const auto on = [&](const std::string& mesh) {
+    Words words = step;
+    words.push_back(mesh);
+    return out(words);
+  };
+  EXPECT_EQ(on("dp=2,tp=8"), on("data=2,col=8"));
+  EXPECT_EQ(on("pipeline=2,model=8"), on("stage=2,col=8"));
+  EXPECT_FALSE(on("dp=2,tp=8").empty());
+}
+
+TEST(Kinds, HelpOfAKindHasItsOptionsAndNoOthers) {
+  const std::string training = out({"help", "run", "training"});
+  EXPECT_THAT(training, StartsWith("usage: podsim run training NAME|FILE.textproto "));
+  EXPECT_THAT(training, HasSubstr("\n  --microbatches M "));
+  EXPECT_THAT(training, Not(HasSubstr("\n  --axis ")));
+  EXPECT_THAT(training, HasSubstr("\n  podsim run training llama3-70b "));
+  EXPECT_EQ(training, out({"run", "train", "--help"}));
+  const std::string collective = out({"help", "run", "all-reduce"});
+  EXPECT_THAT(collective, HasSubstr("\n  --axis NAME"));
+  EXPECT_THAT(collective, Not(HasSubstr("\n  --microbatches ")));
+}
+
+TEST(Kinds, HelpIsAScreenWideAndAllHasEveryOption) {
+  for (const Words& words : {Words{"help", "run"}, {"help", "run", "training"}, {"help", "run", "all"}, {"help", "compare"}, {"help", "tune"}, {"help", "check", "gemm"}}) {
+    std::istringstream lines{out(words)};
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  }
+  const std::string all = out({"help", "run", "all"});
+  for (const FieldKind& field : scenario_fields())
+    if (field.group != FieldKind::Group::check) {
+      EXPECT_THAT(all, HasSubstr("\n  --" + option_of(field.name))) << field.name;
+    }
+}
+
+TEST(Kinds, AFirstWordThatIsNoneNamesTheNearOnes) {
+  EXPECT_THAT(test::run_words({"run", "trainin"}).err, HasSubstr("found \"trainin\", did you mean \"training\"?"));
+  EXPECT_EQ(test::run_words({"run", "trainin"}).status, 2);
+  EXPECT_THAT(test::run_words({"run", "tpu_v4"}).err, HasSubstr("did you mean `--machine tpu_v4`?"));
+}
+
+}  // namespace
+}  // namespace podsim

@@ -1,0 +1,291 @@
+#include "tools/command/known_files.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <regex>
+
+#include "sim/base/text.hpp"
+#include "sim/config/byte_source.hpp"
+#include "sim/config/files.hpp"
+#include "sim/config/machine_config.hpp"
+#include "sim/config/message_file.hpp"
+#include "sim/config/network_config.hpp"
+#include "sim/config/result_config.hpp"
+#include "sim/config/schedule_config.hpp"
+#include "tools/page/page.hpp"
+#include "tools/page/recorded_result.hpp"
+#include "tools/report/shell_word.hpp"
+#include "tools/report/table.hpp"
+#include "tools/sweep/sweep_file.hpp"
+#include "validation/calibration/importers/import.hpp"
+#include "workloads/hlo/hlo_proto_text.hpp"
+#include "workloads/hlo/hlo_schedule.hpp"
+#include "workloads/hlo/read_hlo.hpp"
+#include "workloads/scenario/plan_config.hpp"
+#include "workloads/scenario/scenario_config.hpp"
+#include "workloads/scenario/read_scenario.hpp"
+#include "workloads/training/model.hpp"
+#include "workloads/transformer.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::size_t head_bytes = 1 << 16;
+
+bool has(const FileHead& head, std::string_view text) { return head.text.find(text) != std::string::npos; }
+
+/// Of a line of the head, from its first letter.
+bool line_begins(const FileHead& head, std::string_view text) {
+  for (const std::string& line : split(head.text, '\n'))
+    if (trimmed(line).starts_with(text)) return true;
+  return false;
+}
+
+std::string name_without_gz(std::string path) {
+  if (path.ends_with(".gz")) path.resize(path.size() - 3);
+  return path;
+}
+
+// ---- Compiled modules -------------------------------------------------------------------------------------------------------------------------
+
+bool is_stablehlo(const FileHead& head) { return (has(head, "stablehlo.") || has(head, "mhlo.")) && line_begins(head, "module"); }
+bool is_module(const FileHead& head) {
+  return line_begins(head, "HloModule ") || (is_hlo_proto(head.text) && !head.text.starts_with("SQLite") && (has(head, "entry") || has(head, "main")) && has(head, "parameter"));
+}
+constexpr std::string_view any_machine = "MACHINE";  // in the command lines of modules
+/// Of a text: TPUs lay arrays out in tiles, which their layouts name.
+bool compiled_for_gpus(const FileHead& head) { return line_begins(head, "HloModule ") && !has(head, ":T("); }
+Expected<std::string> module_contents(const std::string& path) {
+  const auto module = read_hlo_file(path);
+  if (!module) return module.error();
+  std::size_t instructions = 0;
+  for (const HloComputation& computation : module->computations) instructions += computation.instructions.size();
+  return fmt::format("{}, {} instructions in {} computations, read whole, of {} device{}{}{}", module->name, instructions, module->computations.size(), devices_of(*module), devices_of(*module) == 1 ? "" : "s",
+                     module->is_scheduled ? "" : ", not scheduled", module->warnings.empty() ? "" : fmt::format(", {} warnings", module->warnings.size()));
+}
+
+// ---- Measurements -----------------------------------------------------------------------------------------------------------------------------
+
+bool is_xplane(const FileHead& head) { return name_without_gz(head.path).ends_with(".xplane.pb"); }
+bool is_trace_json(const FileHead& head) { return has(head, "\"traceEvents\""); }
+bool is_nccl_tests(const FileHead& head) { return has(head, "nThread") || (has(head, "algbw") && has(head, "busbw") && has(head, "#")); }
+bool is_observations(const FileHead& head) { return line_begins(head, "op,"); }
+template <const char* const& format>
+Expected<std::string> rows_of(const std::string& path) {
+  const auto imported = import_file(format, path);
+  if (!imported) return imported.error();
+  return fmt::format("{} measured {}", imported->observations.size(), imported->observations.size() == 1 ? "row" : "rows");
+}
+constexpr const char* csv = "csv";
+constexpr const char* nccl_tests = "nccl-tests";
+
+// ---- Traces and algorithms of others ------------------------------------------------------------------------------------------------------------
+
+bool is_chakra(const FileHead& head) { return head.path.ends_with(".et"); }
+bool is_nccl_topology(const FileHead& head) { return line_begins(head, "<system ") || line_begins(head, "<graphs "); }
+bool is_msccl(const FileHead& head) { return line_begins(head, "<algo "); }
+bool is_maxtext(const FileHead& head) {
+  return std::regex_search(head.text, std::regex{R"((^|\n)(base_emb_dim|base_num_decoder_layers|ici_fsdp_parallelism|model_name|per_device_batch_size)\s*:)"});
+}
+
+// ---- podsim's own -------------------------------------------------------------------------------------------------------------------------------
+
+bool is_store(const FileHead& head) { return head.text.starts_with("SQLite format 3"); }
+bool is_json_result(const FileHead& head) { return trimmed(head.text).starts_with('{'); }
+Expected<std::string> record_contents(const std::string& path) {
+  auto source = source_of_file(path);
+  if (!source) return source.error();
+  const auto bytes = read_all(**source, std::size_t{1} << 30, path);
+  if (!bytes) return bytes.error();
+  if (const auto kind = kind_of_result(*bytes, path)) return fmt::format("of podsim {}", name_of(*kind));
+  const auto record = read_record_or_json(*bytes, path);
+  if (!record) return record.error();
+  return std::string{"a record"};
+}
+
+// ---- Its messages, as text or binary ------------------------------------------------------------------------------------------------------------
+
+/// A message of one kind. Nothing in such a text need say which it is: the reader that takes it tells.
+struct Message {
+  std::string_view what, field;
+  Expected<std::string> (*read)(const std::string& bytes, const std::string& path);
+  std::vector<std::pair<std::string_view, std::string_view>> commands;
+};
+
+template <class Value>
+Expected<std::string> told(const Expected<Value>& read, const std::function<std::string(const Value&)>& tell) {
+  if (!read) return read.error();
+  return tell(*read);
+}
+
+const std::vector<Message>& messages() {
+  using Text = const std::string&;
+  static const std::vector<Message> all{
+      {"a machine", "",
+       [](Text bytes, Text path) { return told<Machine>(read_machine(bytes, path), [](const Machine& machine) { return machine.name; }); },
+       {{"podsim show machine --machine {}", "its values, each with its source"}, {"podsim run all-reduce --bytes 64M --machine {} --slice 4x4", "a collective on it"}}},
+      {"a schedule", "schedule",
+       [](Text bytes, Text path) {
+         return told<Schedule>(read_schedule(bytes, path), [](const Schedule& schedule) { return fmt::format("{}, {} {} on the mesh {}", schedule.name, schedule.programs.size(), schedule.programs.size() == 1 ? "program" : "programs", to_text(schedule.mesh)); });
+       },
+       {{"podsim run schedule {} --machine tpu_v4", "its time"}, {"podsim check schedule {} --machine tpu_v4", "whether it is right, and free of races"}, {"podsim show schedule --schedule {}", "its tasks"}}},
+      {"a plan of a block", "plan",
+       [](Text bytes, Text path) { return told<SavedPlan>(read_plan(bytes, path), [](const SavedPlan& plan) { return plan.workload.name; }); },
+       {{"podsim run plan {} --explain", "its time, and what bounds it"}, {"podsim show plan {} --jax", "the PartitionSpecs that it stands for"}}},
+      {"a sweep", "",
+       [](Text bytes, Text path) {
+         return told<std::vector<SweepBlock>>(read_sweep(bytes, path), [](const std::vector<SweepBlock>& blocks) { return fmt::format("{} {}", blocks.size(), blocks.size() == 1 ? "block" : "blocks"); });
+       },
+       {{"podsim sweep {} --store results.sqlite", "simulates every combination"}, {"podsim sweep {} --dry-run", "how many there are"}}},
+      {"a model to train", "training",
+       [](Text bytes, Text path) { return told<TrainingModel>(read_training_model(bytes, path), [](const TrainingModel& model) { return fmt::format("{}, {} layers", model.name, model.layers); }); },
+       {{"podsim show training {}", "its parameters, FLOPs and memory"},
+        {"podsim run training {} --machine h100 --slice 8x8 --batch 64 --remat full", "the time of a step"},
+        {"podsim tune --training {} --machine h100 --chips 64", "the best mesh for it"}}},
+      {"a transformer block", "workload",
+       [](Text bytes, Text path) { return told<TransformerBlock>(read_transformer_block(bytes, path), [](const TransformerBlock& block) { return block.name; }); },
+       {{"podsim tune --workload {} --machine tpu_v4 --chips 64", "the best mesh and algorithms for it"}}},
+      {"a network of chips, switches and cables", "",
+       [](Text bytes, Text path) { return told<Network>(read_network(bytes, path), [](const Network& network) { return fmt::format("{} chips", network.chips()); }); },
+       {{"podsim show topology --topology {} --machine tpu_v4", "its links, distances and bisection"}, {"podsim run all-reduce --bytes 64M --topology {} --machine tpu_v4", "a collective on it"}}},
+      {"a scenario", "",
+       [](Text bytes, Text path) {
+         return told<Fields>(read_scenario(bytes, path), [](const Fields& fields) { return fmt::format("{} {}", fields.given().size(), fields.given().size() == 1 ? "field" : "fields"); });
+       },
+       {{"podsim run --scenario {}", "what it asks for"}, {"podsim check --scenario {}", "whether that computes what it should"}}},
+      {"the result of a run", "",
+       [](Text bytes, Text path) { return told<Result>(read_result(bytes, path), [](const Result& result) { return time_text(result.makespan_s); }); },
+       {{"podsim report {}", "a page about it"}}},
+  };
+  return all;
+}
+
+/// The kind of a message, and what is in it. Errors: of the reader that came furthest.
+struct ReadMessage {
+  const Message* kind = nullptr;
+  std::string contents;
+};
+Expected<ReadMessage> read_message(const std::string& path) {
+  const auto bytes = read_file(path, schedule_limit);
+  if (!bytes) return bytes.error();
+  std::optional<Diagnostic> furthest;
+  for (const Message& message : messages()) {
+    auto contents = message.read(*bytes, path);
+    if (contents) return ReadMessage{&message, *std::move(contents)};
+    const SourceLocation& where = contents.error().where;
+    if (!furthest || std::pair{where.line, where.column} > std::pair{furthest->where.line, furthest->where.column}) {
+      furthest = contents.error();
+      furthest->message += fmt::format(" (read as {}, which comes closest)", message.what);
+    }
+  }
+  return *furthest;
+}
+
+bool is_message(const FileHead& head) {
+  return head.path.ends_with(".textproto") || head.path.ends_with(".pb") || has(head, "# proto-message: podsim.proto.") || head.text.starts_with(binary_magic);
+}
+
+std::string commands_text(const std::vector<std::pair<std::string_view, std::string_view>>& commands, const std::string& path) {
+  std::vector<std::pair<std::string, std::string_view>> lines;
+  for (const auto& [command, tells] : commands) {
+    std::string line{command};
+    if (const std::size_t at = line.find("{}"); at != std::string::npos) line.replace(at, 2, shell_word(path));
+    lines.emplace_back(std::move(line), tells);
+  }
+  std::string text;
+  for (const auto& [line, tells] : lines) text += fmt::format("  {}\n      {}\n", line, tells);
+  return text;
+}
+
+}  // namespace
+
+const std::vector<KnownFile>& known_files() {
+  static const std::vector<KnownFile> all{
+      {"StableHLO, which XLA has not compiled yet: it holds no schedule and, before partitioning, no collectives", "", &is_stablehlo, nullptr,
+       {{"python3 -c 'open(\"step.hlo\", \"w\").write(jax.jit(f).lower(*args).compile().as_text())'", "compiles it, from where f and args are known"},
+        {"podsim run module step.hlo --machine MACHINE", "then its time"}}},
+      {"a profile of XProf", "", &is_xplane, nullptr,
+       {{"podsim diff --measured {} --hlo step.hlo --machine tpu_v5e", "where the step is slower than its module should be"},
+        {"podsim calibrate --from xplane {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
+      {"a module that XLA compiled", "hlo", &is_module, &module_contents,
+       {{"podsim run module {} --machine MACHINE", "its time on that machine, and what is exposed"},
+        {"podsim show hlo {}", "what it does: collectives, FLOPs, memory"},
+        {"podsim run module {} --machine MACHINE --record step.record && podsim report step.record", "a page about it"}}},
+      {"a trace of events in JSON, as Perfetto shows", "", &is_trace_json, nullptr,
+       {{"podsim diff --measured {} --hlo step.hlo --machine tpu_v5e", "where the step is slower than its module should be"},
+        {"podsim calibrate --from trace-json {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
+      {"a log of nccl-tests", "", &is_nccl_tests, &rows_of<nccl_tests>,
+       {{"podsim calibrate --from nccl-tests {} --base dgx_h100 -o mine.textproto", "a machine that takes the measured times"}}},
+      {"observations", "", &is_observations, &rows_of<csv>,
+       {{"podsim calibrate --observations {} --base tpu_v4 -o mine.textproto", "a machine that takes the measured times"},
+        {"podsim validate --observations {} --machine tpu_v4", "how far a machine is off"}}},
+      {"an algorithm of MSCCL", "msccl", &is_msccl, nullptr,
+       {{"podsim run msccl {} --bytes 1M --machine h100 --slice 1x8", "its time"},
+        {"podsim check msccl {} --bytes 1M --slice 8", "whether it computes what it says"},
+        {"podsim compare --msccl {} --bytes 64K,1M,16M --machine h100 --slice 1x8", "its time by size"}}},
+      {"a description of a machine's network by NCCL, which podsim does not read: --topology takes a network as a textproto", "", &is_nccl_topology, nullptr,
+       {{"podsim show machine --machine h100", "a machine of that kind"}}},
+      {"a Chakra execution trace of one rank", "", &is_chakra, nullptr,
+       {{"podsim run chakra PREFIX --machine tpu_v5e", "the time of PREFIX.0.et, PREFIX.1.et, ..."}}},
+      {"a store of podsim sweep, or another SQLite database", "", &is_store, nullptr, {{"podsim report {}", "a page about its results"}, {"podsim sweep --store {} --export csv", "them as a table"}}},
+      {"a message of podsim", "", &is_message, nullptr, {}},
+      {"a record or result of podsim", "", &is_json_result, &record_contents, {{"podsim report {}", "a page about it"}, {"podsim show timeline {}", "what a device does when"}}},
+      {"a configuration of MaxText", "", &is_maxtext, nullptr,
+       {{"podsim run training --maxtext {} --machine tpu_v5p", "the time of its training step"}, {"podsim tune --maxtext {} --machine tpu_v5p --chips 64", "the best mesh for it"}}},
+  };
+  return all;
+}
+
+Expected<FileHead> head_of(const std::string& path) {
+  auto source = source_of_file(path);
+  if (!source) return source.error();
+  FileHead head{path, "", true};
+  while (head.text.size() < head_bytes) {
+    const auto more = (*source)->next();
+    if (!more) return more.error();
+    if (more->empty()) return head;
+    head.text += *more;
+  }
+  head.whole = false;
+  head.text.resize(head_bytes);
+  return head;
+}
+
+const KnownFile* known_file(const FileHead& head) {
+  const auto& kinds = known_files();
+  const auto found = std::ranges::find_if(kinds, [&](const KnownFile& kind) { return kind.is(head); });
+  return found == kinds.end() ? nullptr : &*found;
+}
+
+Expected<std::string> about_file(const std::string& path) {
+  const auto head = head_of(path);
+  if (!head) return head.error();
+  const KnownFile* kind = known_file(*head);
+  if (kind == nullptr) {
+    const std::string first = split(head->text, '\n').front();
+    return Diagnostic{{path, 1, 1}, fmt::format("expected a file that podsim knows (a compiled module, a profile, a log of nccl-tests, observations, an algorithm of MSCCL, Chakra traces, a machine, "
+                                                "model, plan, scenario or sweep, a result), found {}",
+                                                head->text.empty() ? "an empty file" : quoted(first.substr(0, 60)))};
+  }
+  if (kind->is == &is_message) {
+    const auto message = read_message(path);
+    if (!message) return message.error();
+    return fmt::format("{}: {}: {}\n{}", path, message->kind->what, message->contents, commands_text(message->kind->commands, path));
+  }
+  std::string contents;
+  if (kind->contents != nullptr) {
+    auto read = kind->contents(path);
+    if (!read) return read.error();
+    contents = ": " + *std::move(read);
+  }
+  std::string commands = commands_text(kind->commands, path);
+  for (std::size_t at = commands.find(any_machine); at != std::string::npos; at = commands.find(any_machine)) commands.replace(at, any_machine.size(), compiled_for_gpus(*head) ? "h100" : "tpu_v5e");
+  return fmt::format("{}: {}{}\n{}", path, kind->what, contents, commands);
+}
+
+}  // namespace podsim

@@ -1,0 +1,68 @@
+#include "tools/command/known_files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/test_files.hpp"
+#include "tools/command/test_command.hpp"
+
+namespace podsim {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string about(const std::string& path) {
+  const auto outcome = test::run_words({path});
+  return outcome.status == 0 ? outcome.out : outcome.err;
+}
+
+TEST(KnownFiles, AreToldByTheirContent) {
+  const std::string root = PODSIM_SOURCE_DIR "/";
+  const std::vector<std::pair<std::string, std::string>> told{
+      {"workloads/differences/testdata/ring.hlo", "a module that XLA compiled: "},
+      {"validation/gpu_h200/modules/vit_l16_b64_none.hlo.gz", "a module that XLA compiled: jit_step_vit_l16_b64_none, 2300 instructions"},
+      {"topologies/machines/tpu_v4.textproto", "a machine: tpu_v4\n"},
+      {"tests/golden/input/nccl.txt", "a log of nccl-tests: 4 measured rows\n"},
+      {"tests/golden/input/gathers.csv", "observations: 5 measured rows\n"},
+      {"tests/golden/input/plan.textproto", "a plan of a block: "},
+      {"tests/golden/input/scenario.textproto", "a scenario: "},
+      {"tests/golden/input/sweep.textproto", "a sweep: "},
+      {"tests/golden/input/network.textproto", "a network of chips, switches and cables: 4 chips\n"},
+      {"tests/golden/input/tiny_model.textproto", "a model to train: "},
+      {"tests/golden/input/tiny_block.textproto", "a transformer block: "},
+      {"workloads/msccl/examples/halving_doubling_8.xml", "an algorithm of MSCCL\n"},
+      {"workloads/training/examples/v4_22b.yml", "a configuration of MaxText\n"},
+  };
+  for (const auto& [path, what] : told) EXPECT_THAT(about(root + path), StartsWith(root + path + ": " + what));
+}
+
+TEST(KnownFiles, CommandsAreForTheMachineThatAModuleIsFor) {
+  EXPECT_THAT(about(PODSIM_SOURCE_DIR "/validation/gpu_h200/modules/vit_l16_b64_none.hlo.gz"), HasSubstr("--machine h100\n"));
+}
+
+TEST(KnownFiles, StableHloIsToldToCompile) {
+  const test::Folder folder;
+  const std::string file = folder.file("f.mlir", "module @jit_f attributes {mhlo.num_partitions = 1 : i32} {\n  func.func public @main(%arg0: tensor<4xf32>) {\n    %0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>\n");
+  EXPECT_THAT(about(file), HasSubstr(".compile().as_text()"));
+}
+
+TEST(KnownFiles, WhatIsNoneIsAnErrorWithItsBeginning) {
+  const test::Folder folder;
+  const std::string file = folder.file("letter.txt", "Dear reader,\n");
+  const auto outcome = test::run_words({file});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, StartsWith(file + ":1:1: expected a file that podsim knows"));
+  EXPECT_THAT(outcome.err, HasSubstr("found \"Dear reader,\""));
+  EXPECT_THAT(about(PODSIM_SOURCE_DIR "/tests/golden/input/bad_machine_units.textproto"), HasSubstr(":3:")) << "of the reader that came furthest";
+}
+
+TEST(KnownFiles, AFileIsTheProblemThatItSays) {
+  const std::string module = PODSIM_SOURCE_DIR "/workloads/differences/testdata/ring.hlo";
+  const auto asked = test::run_words({"run", module, "--machine", "tpu_v5e:4"}), named = test::run_words({"run", "--hlo", module, "--machine", "tpu_v5e", "--slice", "2x2"});
+  EXPECT_EQ(asked.status, 0) << asked.err;
+  EXPECT_EQ(test::without_wall_time(asked.out), test::without_wall_time(named.out));
+}
+
+}  // namespace
+}  // namespace podsim
