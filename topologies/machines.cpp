@@ -25,7 +25,9 @@ std::string called(std::string_view name) {
   return word;
 }
 
-Expected<Machine> shipped(const EmbeddedFile& file) { return read_machine(file.text, fmt::format("topologies/machines/{}.textproto", file.name)); }
+Expected<Machine> shipped(const EmbeddedFile& file, MachineValues values) { return read_machine(file.text, fmt::format("topologies/machines/{}.textproto", file.name), values); }
+
+constexpr std::string_view spec_suffix = ":spec";
 
 }  // namespace
 
@@ -36,9 +38,14 @@ std::vector<std::string> shipped_machines() {
 }
 
 Expected<Machine> find_machine(std::string_view name_or_file) {
+  MachineValues values = MachineValues::measured;
+  if (name_or_file.ends_with(spec_suffix)) {
+    values = MachineValues::spec;
+    name_or_file.remove_suffix(spec_suffix.size());
+  }
   const auto all = embedded_machines();
   const auto found = std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& file) { return file.name == name_or_file; });
-  if (found != all.end()) return shipped(*found);
+  if (found != all.end()) return shipped(*found, values);
 
   const std::string path{name_or_file};
   std::error_code none;
@@ -46,11 +53,11 @@ Expected<Machine> find_machine(std::string_view name_or_file) {
   if (is_path || std::filesystem::is_regular_file(path, none)) {
     const auto text = read_file(path, config_limit);
     if (!text) return text.error();
-    return read_machine(*text, path);
+    return read_machine(*text, path, values);
   }
   const std::string word = called(name_or_file);
   const auto meant = std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& file) { return called(file.name) == word; });
-  if (meant != all.end()) return shipped(*meant);
+  if (meant != all.end()) return shipped(*meant, values);
   const std::vector<std::string> names = shipped_machines();
   const std::string near = did_you_mean(name_or_file, names);
   return Diagnostic{{},

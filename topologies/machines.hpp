@@ -15,7 +15,8 @@ namespace podsim {
 std::vector<std::string> shipped_machines();
 
 /// A shipped machine by its name, or the machine in a file. A text with a '/' or the ending ".textproto" is a file name; so is any other text that
-/// names a readable file and no shipped machine. Names as people write them will do: v5p, TPU-v5p, h100, gb200. Errors: an unknown name (the message names similar ones), an unreadable file, the errors of
+/// names a readable file and no shipped machine. Names as people write them will do: v5p, TPU-v5p, h100, gb200. Behind any of them `:spec`
+/// takes the values of data sheets in place of measured ones. Errors: an unknown name (the message names similar ones), an unreadable file, the errors of
 /// read_machine().
 Expected<Machine> find_machine(std::string_view name_or_file);
 

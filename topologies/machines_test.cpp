@@ -73,7 +73,7 @@ const Specification specifications[] = {
 
 TEST(ShippedMachines, HaveTheRatesOfTheirDataSheetsSharedByTheDevicesOfAChip) {
   for (const Specification& s : specifications) {
-    const Machine m = *find_machine(s.name);
+    const Machine m = *find_machine(std::string{s.name} + ":spec");
     EXPECT_EQ(m.chip.devices, s.devices) << s.name;
     EXPECT_DOUBLE_EQ(m.chip.devices * peak_of(m, DType::bf16).count(), s.flops) << s.name;
     EXPECT_DOUBLE_EQ(m.chip.devices * static_cast<double>(m.chip.hbm.count()), s.hbm) << s.name;
@@ -86,6 +86,22 @@ TEST(ShippedMachines, HaveTheRatesOfTheirDataSheetsSharedByTheDevicesOfAChip) {
     EXPECT_EQ(m.interconnect == Interconnect::rail, m.name.starts_with("dgx") || m.name.starts_with("gb200")) << s.name;
     EXPECT_EQ(m.slices.host.size(), m.slices.largest.size()) << s.name;
   }
+}
+
+TEST(ShippedMachines, HaveMeasuredValuesThatSpecReplaces) {
+  for (const char* name : {"dgx_h100", "dgx_h200"}) {
+    const Machine shipped = *find_machine(name), spec = *find_machine(std::string{name} + ":spec");
+    EXPECT_EQ(spec.name, std::string{name} + ":spec");
+    EXPECT_LT(shipped.chip.attention_efficiency, 1) << name;
+    EXPECT_LT(shipped.chip.hbm_bandwidth, spec.chip.hbm_bandwidth) << name;
+    EXPECT_FALSE(shipped.chip.matmul_surface.empty()) << name;
+    EXPECT_EQ(spec.chip.attention_efficiency, 1) << name;
+    EXPECT_EQ(spec.chip.matmul_efficiency, 1) << name;
+    EXPECT_TRUE(spec.chip.matmul_surface.empty()) << name;
+    EXPECT_EQ(find_machine("h100:spec")->name, "dgx_h100:spec");
+  }
+  const Machine v4 = *find_machine("tpu_v4"), v4_spec = *find_machine("tpu_v4:spec");
+  EXPECT_EQ(v4.chip.hbm_bandwidth, v4_spec.chip.hbm_bandwidth) << "it has the data sheet's";
 }
 
 // Per chip, dense: int8, fp8, and float32 as jax.lax.Precision.DEFAULT and HIGHEST compute it. What a chip has no units for is at bf16's rate.

@@ -72,7 +72,7 @@ Expected<std::vector<int>> parse_extents(std::string_view text, const SourceLoca
 
 class MachineReader {
  public:
-  explicit MachineReader(const std::string& file) : file_{machine_format, file, message_} {}
+  MachineReader(const std::string& file, MachineValues values) : file_{machine_format, file, message_}, values_{values} {}
 
   Expected<Machine> read(std::string_view text) {
     if (!file_.parse(text)) return file_.error();
@@ -87,6 +87,7 @@ class MachineReader {
     machine_.slice_copies = message_.slice_copies().value();
     note_source(slice_copies_path, message_.slice_copies().source(), root.at("slice_copies"));
     if (!file_.ok()) return file_.error();
+    if (values_ == MachineValues::spec) machine_.name += ":spec", machine_.trust = {};
     return std::move(machine_);
   }
 
@@ -150,6 +151,16 @@ class MachineReader {
       given.insert(names.begin(), names.end());
     }
     if (value.source().empty()) file_.problem(place.at("source"), fmt::format("{} has an empty source", path));
+    if (value.has_spec()) {  // both are checked, whichever is taken
+      Machine other = machine_;
+      const bool takes_spec = values_ == MachineValues::spec;
+      if (const Status unused = set_machine_value(other, path, takes_spec ? value.value() : value.spec(), value.source(), {}); !unused)
+        file_.problem(place.at(takes_spec ? "value" : "spec"), unused.error().message);
+      if (takes_spec) {
+        if (const Status taken = set_machine_value(machine_, path, value.spec(), "data sheet, or without any loss", {}); !taken) file_.problem(place.at("spec"), taken.error().message);
+        return;
+      }
+    }
     const Status outcome = set_machine_value(machine_, path, value.value(), value.source(), {});
     if (!outcome) file_.problem(place.at("value"), outcome.error().message);
     for (auto& [entry, doubt] : machine_.doubtful.by_path)
@@ -302,6 +313,7 @@ class MachineReader {
 
   proto::Machine message_;
   MessageFile file_;
+  MachineValues values_;
   Machine machine_;
 };
 
@@ -357,7 +369,7 @@ void write_coverage(const Coverage& coverage, proto::Machine::Coverage& message)
 
 }  // namespace
 
-Expected<Machine> read_machine(std::string_view text, const std::string& file) { return MachineReader{file}.read(text); }
+Expected<Machine> read_machine(std::string_view text, const std::string& file, MachineValues values) { return MachineReader{file, values}.read(text); }
 
 std::string write_machine(const Machine& machine) {
   proto::Machine message;

@@ -16,7 +16,9 @@ inline constexpr int machine_format_version = 1;
 /// the struct, with the source "not stated". A value without `of` applies to every entry that no other value names, wherever it stands in the file.
 /// `file` is for messages. Errors, all of them at once, with line and column: text that does not parse, unknown or repeated fields and entries, a
 /// missing value or source, a missing or wrong unit, a value out of range, contradictory slices, a newer version.
-Expected<Machine> read_machine(std::string_view text, const std::string& file);
+/// `values`: measured ones where the file has them, or those of data sheets (Value.spec), of a machine that is then called NAME:spec.
+enum class MachineValues { measured, spec };
+Expected<Machine> read_machine(std::string_view text, const std::string& file, MachineValues values = MachineValues::measured);
 
 /// A text that read_machine() reads back as an equal machine, provided that each value is in range and has a source. A value without a source is
 /// written with the source "not stated".

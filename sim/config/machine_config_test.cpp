@@ -246,6 +246,23 @@ TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {
   EXPECT_EQ(*again, machine);
 }
 
+TEST(MachineConfig, MeasuredValuesStandBesideThoseOfTheDataSheet) {
+  std::string text = write_machine(shipped("ideal"));
+  const std::string begin = "hbm_bandwidth { value: \"unlimited\"";
+  const std::size_t at = text.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  const auto with = [&](const std::string& values) { return std::string(text).replace(at, begin.size(), "hbm_bandwidth { " + values); };
+  const std::string both = with("value: \"4 TB/s\" spec: \"5 TB/s\"");
+  EXPECT_EQ(read_machine(both, "m")->chip.hbm_bandwidth, BytesPerSecond{4e12});
+  EXPECT_EQ(read_machine(both, "m", MachineValues::spec)->chip.hbm_bandwidth, BytesPerSecond{5e12});
+  EXPECT_EQ(read_machine(both, "m", MachineValues::spec)->name, "ideal:spec");
+  EXPECT_EQ(read_machine(text, "m", MachineValues::spec)->chip.hbm_bandwidth, read_machine(text, "m")->chip.hbm_bandwidth) << "where there is none, the value";
+  for (const MachineValues values : {MachineValues::measured, MachineValues::spec}) {
+    EXPECT_THAT(to_text(read_machine(with("value: \"4 TB/s\" spec: \"5 TB\""), "m", values).error()), ::testing::HasSubstr("a bandwidth needs a unit")) << "both are read";
+    EXPECT_FALSE(read_machine(with("value: \"4 TB\" spec: \"5 TB/s\""), "m", values));
+  }
+}
+
 TEST(MachineConfig, TrustThatSaysNothingIsRefused) {
   const std::string text = write_machine(shipped("ideal"));
   const auto error = [&](const std::string& trust) {

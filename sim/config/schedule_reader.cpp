@@ -418,6 +418,7 @@ class ScheduleReader {
     if (cost.has_time_s()) op.opaque.time = Seconds{natural(cost.time_s(), "time_s", cost_place)};
     op.opaque.float32_passes = natural(cost.float32_passes(), "float32_passes", cost_place);
     if (cost.product_size() != 0 && cost.product_size() != 3) problem(cost_place, "expected m, n and k of a product, found {} numbers", cost.product_size());
+    op.opaque.attention = cost.attention();
     if (cost.product_size() == 3) op.opaque.product = {cost.product(0), cost.product(1), cost.product(2)};
     return op;
   }

@@ -283,6 +283,7 @@ class ScheduleWriter {
     if (cost.launch != Seconds{}) message.set_launch_s(cost.launch.count());
     if (cost.rest != Seconds{}) message.set_rest_s(cost.rest.count());
     if (cost.float32_passes != 0) message.set_float32_passes(cost.float32_passes);
+    if (cost.attention) message.set_attention(true);
     if (cost.product)
       for (const std::int64_t extent : {cost.product->m, cost.product->n, cost.product->k}) message.add_product(extent);
   }

@@ -145,7 +145,8 @@ Seconds arithmetic_time(const Machine& machine, const OpaqueCost& cost, double b
   const Seconds vector = cost.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side
   if (!(cost.matrix > Flops{})) return vector;
   const FlopsPerSecond peak = peak_of(machine, cost.dtype, cost.float32_passes);
-  if (!cost.product) return std::max(vector, cost.matrix / (machine.chip.matmul_efficiency * peak));
+  const double efficiency = machine.chip.matmul_efficiency * (cost.attention ? machine.chip.attention_efficiency : 1);
+  if (!cost.product || cost.attention) return std::max(vector, cost.matrix / (efficiency * peak));
   const double each = 2.0 * static_cast<double>(cost.product->m) * static_cast<double>(cost.product->n) * static_cast<double>(cost.product->k);
   return std::max(vector, product_time(machine.chip, *cost.product, cost.matrix.count() / each, peak, bytes));
 }

@@ -187,6 +187,12 @@ TEST_F(LocalCosts, AnOpaqueOperationCostsWhatItStates) {
   EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 5000 / 1e9);
   opaque.opaque.matrix = Flops{1e4};
   EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 1e4 / (0.5 * 1e9));
+  opaque.opaque.attention = true;
+  machine.chip.attention_efficiency = 0.25;
+  EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 1e4 / (0.25 * 0.5 * 1e9)) << "a kernel of attention";
+  opaque.opaque.product = MatmulExtents{10, 10, 10};
+  EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 1e4 / (0.25 * 0.5 * 1e9)) << "by its own rate, whatever its products";
+  opaque.opaque.attention = false, opaque.opaque.product.reset();
   opaque.opaque.vector = Flops{50};
   EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 50 / 1e6) << "the units work side by side";
   opaque.opaque.time = Seconds{123e-6};

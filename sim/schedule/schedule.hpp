@@ -173,6 +173,7 @@ struct OpaqueCost {
   Seconds launch{}, rest{};       // of `time`: its first and last part, in which it draws none of `bytes`
   int float32_passes = 0;         // of the matrix flops, as Matmul::float32_passes
   std::optional<MatmulExtents> product{};  // of each product, where the matrix flops are products of the same extents; none: they run at the best efficiency, unpadded
+  bool attention = false;         // the matrix flops are those of a kernel of attention, of which chip.attention_efficiency tells how fast it is
   int operation = -1;             // its number in Schedule::source, which knows what it computes; -1: nothing does. Not saved
   friend bool operator==(const OpaqueCost&, const OpaqueCost&) = default;
 };

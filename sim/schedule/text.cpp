@@ -212,6 +212,7 @@ class Printer {
     if (cost == OpaqueCost{}) return "";
     std::string text = fmt::format(" flops {} {} vector {}", cost.matrix.count(), name_of(cost.dtype), cost.vector.count());
     if (cost.product) text += fmt::format(" of products {}x{}x{}", cost.product->m, cost.product->n, cost.product->k);
+    if (cost.attention) text += " of attention";
     if (cost.bytes) text += fmt::format(" bytes {}", cost.bytes->count());
     if (cost.time) text += fmt::format(" time {} s", cost.time->count());
     if (cost.launch != Seconds{} || cost.rest != Seconds{}) text += fmt::format(" without memory {} s and {} s", cost.launch.count(), cost.rest.count());

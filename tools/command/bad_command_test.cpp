@@ -183,8 +183,8 @@ TEST(BadCommand, SlicesAndMeshes) {
 
 TEST(BadCommand, Problems) {
   expect_each({
-      {"run" + ring4, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --chakra, --hlo, --program and --training, found none"},
-      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --chakra, --hlo, --program and --training, found several"},
+      {"run" + ring4, "expected one of --gemm, --collective, --workload, --training, --hlo, --program, --plan, --schedule, --msccl and --chakra, found none"},
+      {"run" + ring4 + gather + gemm, "expected one of --gemm, --collective, --workload, --training, --hlo, --program, --plan, --schedule, --msccl and --chakra, found several"},
       {"run" + ring4 + gather + "--pad", "--pad: belongs to --gemm, --program and --training, not to --collective"},
       {"run" + ring4 + gather + "--slice-count 2", "--slice-count: belongs to --gemm, --workload, --program and --training, not to --collective"},
       {"run" + ring4 + gemm + "--axis row", "--axis: belongs to --collective, not to --gemm"},
@@ -232,7 +232,7 @@ TEST(BadCommand, Gemms) {
       {"run --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --algorithm meshslice", "--algorithm meshslice needs --slice-count"},
       {"run --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --algorithm collective --slice-count 2",
        "--algorithm collective takes no --slice-count"},
-      {"compare --machine ideal --slice 4x2 --slice-count 2", "expected one of --gemm, --collective, --workload, --msccl, --program and --training, found none"},
+      {"compare --machine ideal --slice 4x2 --slice-count 2", "expected one of --gemm, --collective, --workload, --training, --program and --msccl, found none"},
       {"compare --machine ideal --slice 4x2 --gemm m=16,n=16,k=16 --slice-count 2,",
        "--slice-count: expected values between commas, found an empty one"},
   });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 
@@ -12,6 +13,7 @@
 #include "tools/command/known_files.hpp"
 #include "tools/command/options.hpp"
 #include "tools/report/shell_word.hpp"
+#include "tools/report/table.hpp"
 
 namespace podsim {
 
@@ -87,6 +89,8 @@ void tell_internal_error(std::string_view what, const std::vector<std::string>& 
 }  // namespace
 
 int run_command(const std::vector<std::string>& arguments, Console& console) {
+  const auto writes_file = [](const std::string& word) { return word == "-o" || word.starts_with("-o=") || word == "--output" || word.starts_with("--output="); };
+  const ScreenWidth screen{std::ranges::any_of(arguments, writes_file) ? 0 : console.columns};
   try {
     if (arguments.empty()) {
       print_help(console.err);

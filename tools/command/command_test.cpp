@@ -9,6 +9,7 @@
 #include "sim/config/machine_config.hpp"
 #include "sim/config/result_config.hpp"
 #include "tools/command/described_command.hpp"
+#include "tools/command/kinds.hpp"
 #include "tools/command/test_command.hpp"
 #include "topologies/machines.hpp"
 
@@ -310,12 +311,13 @@ TEST(Command, TextsOfOptionsStandInOneColumn) {
     ASSERT_TRUE(described);
     std::vector<std::string> words{"help"};
     words.insert(words.end(), command.words.begin(), command.words.end());
+    if (kinds_among(described->options).size() > 1) words.emplace_back("all");
     std::istringstream lines{test::run_words(words).out};
     std::set<std::string> texts;
     for (std::string line; std::getline(lines, line);)
       if (line.size() > column) texts.insert(line.substr(column));
     for (const OptionSpec& spec : described->options)
-      EXPECT_TRUE(std::ranges::any_of(texts, [&](const std::string& line) { return !line.empty() && spec.help.starts_with(line); })) << words.back() << " --" << spec.long_name();
+      EXPECT_TRUE(std::ranges::any_of(texts, [&](const std::string& line) { return !line.empty() && spec.help.starts_with(line); })) << command.words.back() << " --" << spec.long_name();
   }
 }
 

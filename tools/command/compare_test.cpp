@@ -193,7 +193,7 @@ TEST(CompareVary, SaysWhatIsWrongBeforeAnythingIsSimulated) {
   EXPECT_THAT(error("--algorithms rign"), AllOf(StartsWith("podsim: error: --algorithms: "), HasSubstr("ring")));
   EXPECT_EQ(error("--dataflow ls"), "podsim: error: --dataflow: belongs to --gemm and --workload, not to --collective\n");
   EXPECT_EQ(error("--shift 1"), "podsim: error: ideal 4 row=4, all-gather of 1MiB by ring: --shift: belongs to permute, not to all-gather\n");
-  EXPECT_THAT(error("--gemm m=4,n=4,k=4"), HasSubstr("expected one of --gemm, --collective, --workload, --msccl, --program and --training, found several"));
+  EXPECT_THAT(error("--gemm m=4,n=4,k=4"), HasSubstr("expected one of --gemm, --collective, --workload, --training, --program and --msccl, found several"));
 }
 
 // ---- What an algorithm finds replicated -------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ TEST(MscclCommand, SaysWhatIsMissingOrDoesNotBelong) {
            {"run" + node + "--bytes 1KiB --msccl /nowhere.xml", "podsim: error: /nowhere.xml: cannot read the file: No such file or directory\n"},
            {"run" + node + "--bytes 1KiB --axis col --msccl " + file, "podsim: error: --axis: belongs to --collective, not to --msccl\n"},
            {"run" + node + "--bytes 1KiB --collective all-reduce --msccl " + file,
-            "podsim: error: expected one of --gemm, --collective, --workload, --plan, --schedule, --msccl, --chakra, --hlo, --program and --training, found "
+            "podsim: error: expected one of --gemm, --collective, --workload, --training, --hlo, --program, --plan, --schedule, --msccl and --chakra, found "
             "several\n"},
            {"run" + node + "--bytes 1000 --msccl " + file,
             "podsim: error: --bytes: expected a positive multiple of 32 (16 chunks of whole bf16 elements), found 1000\n"},

@@ -31,9 +31,9 @@ TEST(SweepCheck, FindsNothingWrongWithWhatOnlySomeCombinationsCannotDo) {
 
 TEST(SweepCheck, SaysWhatIsMissingOrDoesNotBelong) {
   EXPECT_EQ(wrong("sweep { slice: '4' " + gather_fields + " }"), "s:2:1: machine is missing");
-  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' }"), "s:2:1: expected one of `gemm`, `collective`, `workload`, `plan`, `schedule`, `msccl`, `chakra`, `hlo`, `program` and `training`, found none");
+  EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' }"), "s:2:1: expected one of `gemm`, `collective`, `workload`, `training`, `hlo`, `program`, `plan`, `schedule`, `msccl` and `chakra`, found none");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' " + gather_fields + gemm_fields + " }"),
-            "s:2:1: expected one of `gemm`, `collective`, `workload`, `plan`, `schedule`, `msccl`, `chakra`, `hlo`, `program` and `training`, found several");
+            "s:2:1: expected one of `gemm`, `collective`, `workload`, `training`, `hlo`, `program`, `plan`, `schedule`, `msccl` and `chakra`, found several");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' gemm: 'm=1,n=1,k=1' }"), "s:2:1: gemm needs algorithm");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4' collective: 'reduce' axis: 'row' }"), "s:2:1: collective needs bytes");
   EXPECT_EQ(wrong("sweep { machine: 'ideal' slice: '4'\n" + gather_fields + "\nblock: [1, 2] }"), "s:4:9: belongs to `gemm`, `workload` and `program`, not to `collective`");

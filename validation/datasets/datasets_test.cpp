@@ -46,6 +46,7 @@ const std::map<std::string, Counts> expected_counts = {
     {"palm_540b", {{training_step, 1}}},
     {"tpu_v4_training", {{training_step, 6}}},
     {"tpu_v5e_training", {{training_step, 24}}},
+    {"tpu_v5p_training", {{training_step, 16}}},
     {"tpu7x_gemm", {{matmul, 8}}},
     {"tpu7x_hbm_copy", {{hbm_copy, 13}}},
     {"tpu_v3_tutorial", {{matmul, 2}}},

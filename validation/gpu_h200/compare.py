@@ -1,10 +1,13 @@
-"""What podsim says of each row measured on the H200: steps, products, attention, operations; signed errors, predicted over measured less one.
+"""What podsim says of each row measured on one GPU: steps, products, attention, operations; signed errors, predicted over measured less one.
 
-    python3 validation/gpu_h200/compare.py build/podsim [MACHINE] [--readme]
+    python3 validation/gpu_h200/compare.py build/podsim [MACHINE] [--of FOLDER] [--readme]
+
+FOLDER has what was measured, beside this one: gpu_h200 (left out: this), gpu_h100. MACHINE is left out: dgx_h200, dgx_h100, as shipped.
 
 Steps run from the modules that XLA compiled there, operations and products from those that it compiles without a GPU (operations.json.gz), attention from calls of cuDNN
-with the shapes of the row. --readme writes the tables into README.md.
+with the shapes of the row. --readme writes the tables into the README.md of the folder.
 """
+import argparse
 import collections
 import concurrent.futures
 import csv
@@ -58,10 +61,10 @@ def in_words(parameters):
     return ", ".join(f"{name} {'x'.join(map(str, value)) if isinstance(value, list) else value}" for name, value in parameters.items() if value not in (None, 0, False))
 
 
-def operations(podsim, machine):
+def operations(podsim, machine, folder):
     """Section -> [(what, dtype, parameters, measured, predicted or None, launches)]."""
     modules = json.load(gzip.open(HERE / "operations.json.gz"))
-    rows = [row for row in csv.DictReader(open(HERE / "measured.csv")) if row["section"] != "host"]
+    rows = [row for row in csv.DictReader(open(folder / "measured.csv")) if row["section"] != "host"]
 
     def predict(row):
         parameters = json.loads(row["parameters"])
@@ -82,24 +85,25 @@ def summary(rows):
     return f"{len(errors)} | {statistics.median(errors):+.0%} | {statistics.median(map(abs, errors)):.0%}" if errors else "0 | |"
 
 
-def tables(podsim, machine):
+def tables(podsim, machine, folder):
     import profiled_step
     lines = ["### Steps", "", "| step | measured | podsim | error | memory, GB | XLA's | ratio |", "|---|---|---|---|---|---|---|"]
-    for step in csv.DictReader(open(HERE / "steps.csv")):
-        result = run(podsim, machine, gzip.open(HERE / "modules" / f"{step['name']}.hlo.gz", "rt").read())
+    for step in csv.DictReader(open(folder / "steps.csv")):
+        result = run(podsim, machine, gzip.open(folder / "modules" / f"{step['name']}.hlo.gz", "rt").read())
         measured, memory = float(step["seconds_min"]), sum(int(step[k]) for k in ("argument", "output", "temp")) - int(step["alias"])
         ours = result["module_memory_bytes"]["hbm_allocated"]
         lines.append(f"| {step['name']} | {shown(measured)} | {shown(result['makespan_s'])} | {result['makespan_s'] / measured - 1:+.1%} | {ours / 1e9:.2f} | {memory / 1e9:.2f} | {ours / memory:.3f} |")
-    lines += ["", "Where the time of the profiled ones is, podsim's and the profile's, ms (`profiled_step.py`):", "", "| step | products | attention | other work | gaps |", "|---|---|---|---|---|"]
-    for profile in sorted((HERE / "profiles").glob("*.trace.json.gz")):
+    if (folder / "profiles").is_dir():
+        lines += ["", "Where the time of the profiled ones is, podsim's and the profile's, ms (`profiled_step.py`):", "", "| step | products | attention | other work | gaps |", "|---|---|---|---|---|"]
+    for profile in sorted((folder / "profiles").glob("*.trace.json.gz")):
         name = profile.name.split(".")[0]
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / f"{name}.hlo"
-            path.write_bytes(gzip.open(HERE / "modules" / f"{name}.hlo.gz").read())
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / f"{name}.hlo"
+            path.write_bytes(gzip.open(folder / "modules" / f"{name}.hlo.gz").read())
             ours, theirs = profiled_step.predicted(podsim, str(path), machine), profiled_step.measured(profile, 3)
         kinds = (profiled_step.PRODUCTS, profiled_step.ATTENTION, profiled_step.REST, profiled_step.GAPS)
         lines.append(f"| {name} | " + " | ".join(f"{1e3 * ours[kind]:.1f}, {1e3 * theirs[kind]:.1f}" for kind in kinds) + " |")
-    found = operations(podsim, machine)
+    found = operations(podsim, machine, folder)
     lines += ["", "### By kind", "", "Error: median of the signed ones, and of their sizes.", "", "| what | rows | error | size |", "|---|---|---|---|"]
     kinds = collections.defaultdict(list)
     for section, rows in found.items():
@@ -115,11 +119,17 @@ def tables(podsim, machine):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--readme"]
-    text = tables(arguments[0], arguments[1] if len(arguments) > 1 else "dgx_h200")
-    if "--readme" not in sys.argv:
+    options = argparse.ArgumentParser()
+    options.add_argument("podsim")
+    options.add_argument("machine", nargs="?")
+    options.add_argument("--of", default=HERE.name)
+    options.add_argument("--readme", action="store_true")
+    options = options.parse_args()
+    folder = HERE.parent / options.of
+    text = tables(options.podsim, options.machine or options.of.replace("gpu_", "dgx_"), folder)
+    if not options.readme:
         return print(text)
-    path = HERE / "README.md"
+    path = folder / "README.md"
     begin, end = "<!-- tables -->\n", "<!-- end -->\n"
     before, rest = path.read_text().split(begin)
     path.write_text(before + begin + text + "\n" + end + rest.split(end)[1])

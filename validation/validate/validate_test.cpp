@@ -264,7 +264,7 @@ std::string predictions_text(const std::vector<DatasetValidation>& validations) 
 
 /// Sanitized builds take minutes for these; others take the same paths.
 bool left_out(std::string_view dataset) {
-  return test::sanitized && (dataset == "tpu_v5e_training" || dataset == "megatron_a100" || dataset == "palm_540b" || dataset == "mpi_2_ranks" ||
+  return test::sanitized && (dataset == "tpu_v5e_training" || dataset == "tpu_v5p_training" || dataset == "megatron_a100" || dataset == "palm_540b" || dataset == "mpi_2_ranks" ||
                              dataset == "tpu_v5p_2x2_maxtext");
 }
 

@@ -153,12 +153,13 @@ TEST(HloCost, ProductsOfLibrariesHaveTheDimensionsOfTheirConfiguration) {
 }
 
 TEST(HloCost, AttentionOfCudnnHasItsMaskAndTheOrderOfItsDimensions) {
-  const auto flops = [](const std::string& target, const std::string& config) {
+  const auto call = [](const std::string& target, const std::string& config) {
     return cost_of("ENTRY e { q = bf16[2,64,8,16] parameter(0)\n k = bf16[2,64,4,16] parameter(1)\n ROOT r = (bf16[2,64,8,16], u8[99]) custom-call(q, k, k), custom_call_target=\"" + target +
-                   "\", backend_config={\"cudnn_fmha_backend_config\":{" + config + "}} }")
-        .matrix;
+                   "\", backend_config={\"cudnn_fmha_backend_config\":{" + config + "}} }");
   };
+  const auto flops = [&](const std::string& target, const std::string& config) { return call(target, config).matrix; };
   const double scores = 2.0 * 2 * 8 * 64 * 64;
+  EXPECT_TRUE(call("__cudnn$fmhaSoftmax", R"("mask_type":"NO_MASK")").rate.attention) << "chip.attention_efficiency is of it";
   EXPECT_EQ(flops("__cudnn$fmhaSoftmax", R"("mask_type":"NO_MASK")"), scores * 32);
   EXPECT_EQ(flops("__cudnn$fmhaSoftmax", R"("mask_type":"CAUSAL")"), scores * 16);
   EXPECT_EQ(flops("__cudnn$fmhaSoftmaxBackward", R"("mask_type":"PADDING_CAUSAL")"), scores * 40);

@@ -185,7 +185,7 @@ std::optional<std::int64_t> window_of(std::string_view config) {
   return std::nullopt;
 }
 
-Counted attention(const OneCall& call) {
+Counted counted_attention(const OneCall& call) {
   const bool of_te = call.target == "te_fused_attn_forward_ffi" || call.target == "te_fused_attn_backward_ffi", of_cudnn = call.target.starts_with("__cudnn$fmha");
   const bool is_splash = call.is_kernel() && (call.says("splash_mha") || call.says("splash_mqa")), on_tpu = is_splash || (call.is_kernel() && call.says("flash_"));
   const bool of_triton = is_gpu_kernel(call.target) && (call.says("mha_forward") || call.says("mha_backward"));
@@ -211,6 +211,13 @@ Counted attention(const OneCall& call) {
   if (const auto window = window_of(config); window && shapes->keys > 0) seen = std::min(seen, static_cast<double>(*window) / static_cast<double>(shapes->keys));
   HloCustomCall made = counted(call, static_cast<std::int64_t>(static_cast<double>(flops) * seen), HloEvidence::estimated, "by its shapes");
   if (of_cudnn) made.bytes = bytes_of_library(call);
+  return made;
+}
+
+/// Kernels of attention alternate products with a softmax: they have a rate of their own.
+Counted attention(const OneCall& call) {
+  Counted made = counted_attention(call);
+  if (made) made->rate.attention = true;
   return made;
 }
 

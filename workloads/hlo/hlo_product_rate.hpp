@@ -9,6 +9,7 @@ namespace podsim {
 struct HloProductRate {
   DType operands = DType::bf16;  // whose rate it has, peak_of()
   int float32_passes = 0;        // of f32, as Matmul::float32_passes
+  bool attention = false;        // by a kernel of attention, which chip.attention_efficiency is of
   friend bool operator==(const HloProductRate&, const HloProductRate&) = default;
 };
 

@@ -93,7 +93,7 @@ OpaqueCost opaque_cost_of(const HloTaskCost& cost) {
   OpaqueCost made{Flops{cost.matrix}, Flops{cost.vector}};
   made.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
   if (!(cost.matrix > 0)) return made;
-  made.dtype = cost.rate.operands, made.float32_passes = cost.rate.float32_passes;
+  made.dtype = cost.rate.operands, made.float32_passes = cost.rate.float32_passes, made.attention = cost.rate.attention;
   if (cost.product && cost.product->m > 0 && cost.product->n > 0 && cost.product->k > 0) made.product = {cost.product->m, cost.product->n, cost.product->k};
   return made;
 }
