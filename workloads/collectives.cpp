@@ -57,6 +57,29 @@ double pipeline_time(const std::vector<PipelineStage>& stages, const std::vector
   return filling + (chunks - 1) * slowest;
 }
 
+/// The box of a slice that the devices of a group along a whole axis fill, and the cell of each. nullopt: they do not, or it has one dimension.
+std::optional<AxisCells> cells_of_group(const Grid& slice, const std::vector<ChipId>& chips) {
+  const std::vector<GridDimension>& dimensions = slice.dimensions();
+  const int in_slice = slice.chips();
+  std::vector<std::vector<int>> at;
+  for (const ChipId chip : chips) {
+    if (chip.value / in_slice != chips.front().value / in_slice) return std::nullopt;
+    at.push_back(slice.coordinates(ChipId{chip.value % in_slice}));
+  }
+  AxisCells found{{}, std::vector<int>(chips.size(), 0)};
+  std::size_t cells = 1;
+  for (std::size_t d = 0; d < dimensions.size(); ++d) {
+    const auto [low, high] = std::ranges::minmax(at, {}, [&](const std::vector<int>& coordinates) { return coordinates[d]; });
+    const int length = high[d] - low[d] + 1, first = low[d];
+    if (length == 1) continue;
+    found.dimensions.push_back({length, length == 2 || (length == dimensions[d].extent && dimensions[d].wraps)});
+    cells *= static_cast<std::size_t>(length);
+    for (std::size_t c = 0; c < chips.size(); ++c) found.cell[c] = found.cell[c] * length + at[c][d] - first;
+  }
+  if (found.dimensions.size() < 2 || cells != chips.size() || std::set<int>(found.cell.begin(), found.cell.end()).size() != cells) return std::nullopt;
+  return found;
+}
+
 /// The second where the first does not take the kind, or its sizes do not divide.
 CollectiveAlgorithm first_or_second(CollectiveAlgorithm first, CollectiveAlgorithm second) {
   return [first = std::move(first), second = std::move(second)](const Mesh& mesh, const Program& program, const Collective& collective) {
@@ -107,14 +130,20 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
   };
 }
 
-CollectiveChooser by_dimension(ChunkRule chunks) {
-  return [chunks = std::move(chunks)](const Schedule& schedule, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+CollectiveChooser by_dimension(ChunkRule chunks, CellRule cells) {
+  return [chunks = std::move(chunks), cells = std::move(cells)](const Schedule& schedule, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
     const auto otherwise = ring_or_line(chunks);
     if (!collective.algorithm.empty()) {
       const auto named = always(collective.algorithm, chunks);
       if (!named) return named.error();
-      const auto as_named = (*named)(schedule, program, collective), usual = otherwise(schedule, program, collective);
+      auto as_named = (*named)(schedule, program, collective);
+      const auto usual = otherwise(schedule, program, collective);
       if (!as_named || !usual) return as_named ? usual : as_named;
+      if (collective.algorithm == "rotations" && collective.axes.size() == 1 && cells)
+        if (auto laid = cells(schedule.mesh, collective.axes.front()))
+          as_named = CollectiveAlgorithm{[algorithm = *std::move(as_named), laid = *std::move(laid)](const Mesh& mesh, const Program& of, const Collective& one) {
+            return in_cells(mesh, of, one, laid, algorithm);
+          }};
       return first_or_second(*as_named, *usual);
     }
     if (collective.axes.size() != 1) return otherwise(schedule, program, collective);
@@ -130,6 +159,25 @@ CollectiveChooser by_dimension(ChunkRule chunks) {
                in_turn = on_factors(otherwise, dimensions)(schedule, program, collective);
     if (!at_once || !in_turn) return at_once ? in_turn : at_once;
     return first_or_second(*at_once, *in_turn);
+  };
+}
+
+CellRule cells_along(const System& system) {
+  if (!system.placement.core_of.empty() || system.whole_slice->plain_grid() == nullptr) return {};
+  return [slice = system.whole_slice, placement = system.placement](const Mesh& mesh, const AxisView& axis) -> std::optional<AxisCells> {
+    if (axis != mesh.whole(axis.axis) || mesh.factors(axis.axis).size() > 1) return std::nullopt;
+    std::optional<AxisCells> found;
+    std::vector<ChipId> chips(static_cast<std::size_t>(axis.size));
+    for (int device = 0; device < mesh.devices(); ++device) {
+      Coordinates at = mesh.coordinates(DeviceId{device});
+      int& along = at[static_cast<std::size_t>(axis.axis)];
+      if (along != 0) continue;
+      for (; along < axis.size; ++along) chips[static_cast<std::size_t>(along)] = placement.chip_of[mesh.device(at).index()];
+      const auto one = cells_of_group(*slice->plain_grid(), chips);
+      if (!one || (found && *one != *found)) return std::nullopt;
+      found = one;
+    }
+    return found;
   };
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collectives/axis_cells.hpp"
 #include "algorithms/collectives/collectives.hpp"
 #include "topologies/system.hpp"
 
@@ -24,9 +25,14 @@ std::vector<double> latencies_along(const System& system, const Mesh& mesh, cons
 CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> factors);
 
 /// Lowers collectives on a folded axis by physical dimension: with `rotations` (all dimensions at once) if the kind allows it, otherwise
-/// one dimension after the other. A collective that names its algorithm is lowered by that, where its kind and sizes allow it. All others as in
-/// ring_or_line().
-CollectiveChooser by_dimension(ChunkRule chunks);
+/// one dimension after the other. A collective that names its algorithm is lowered by that, where its kind and sizes allow it; `rotations` along one axis that is
+/// not folded by in_cells(), where `cells` knows the dimensions under it. All others as in ring_or_line().
+CollectiveChooser by_dimension(ChunkRule chunks, CellRule cells = {});
+
+/// The dimensions under the axes of the system's mesh that are not folded: boxes of an unchanged slice whose chips have one device.
+///   cost    the devices of the mesh, per call
+///   example v5e 4x4 as data=16 in JAX's order: 4x4, cells 0 4 8 12 13 9 5 6 10 14 15 11 7 3 2 1
+CellRule cells_along(const System& system);
 
 /// Lowers collectives along one axis whose devices are all in different slices by `direct`: each device sends to all others at once, so that a doubling
 /// of the slices adds its latency (dcn.sync) twice to an all-reduce, where a ring would add it in each of its steps. All other collectives by `otherwise`.

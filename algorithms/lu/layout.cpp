@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t most_blocks = 1 << 11;  // the time to write a schedule grows with their square: 2,048 take some ten seconds
 
-std::int64_t devices_along(const std::vector<AxisView>& views) {
+std::int64_t grid_extent(const std::vector<AxisView>& views) {
   std::int64_t devices = 1;
   for (const AxisView& view : views) devices *= view.size;
   return devices;
@@ -45,7 +45,7 @@ Expected<LuLayout> lu_layout(const Mesh& mesh, const LuProblem& problem) {
       if (row.axis == column.axis)
         return Diagnostic{
             {}, fmt::format("rows and columns are both divided along the mesh axis {}", mesh.axes()[static_cast<std::size_t>(row.axis)].name)};
-  layout.R = static_cast<int>(devices_along(problem.rows)), layout.C = static_cast<int>(devices_along(problem.columns));
+  layout.R = static_cast<int>(grid_extent(problem.rows)), layout.C = static_cast<int>(grid_extent(problem.columns));
   layout.Q = (layout.K + layout.R - 1) / layout.R, layout.W = (layout.K + layout.C - 1) / layout.C;
   const Extents& right = problem.right;
   layout.has_right = !right.empty();

@@ -120,7 +120,11 @@ namespace {
 
 /// Of `batch` products that move `bytes` together.
 Seconds product_time(const Chip& chip, const MatmulExtents& e, double batch, FlopsPerSecond peak, double bytes) {
-  const Flops flops{batch * 2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
+  // A matrix unit of twice the lanes of a register takes half the time for a product that fits into the lanes in both extents. Source: cycles that libtpu 0.0.42.1
+  // estimates for v6e, validation/aot/README.md.
+  const int lanes = chip.layout_lanes;
+  const bool is_half = chip.matmul_tile_n == 2 * lanes && chip.matmul_tile_k == 2 * lanes && e.n <= lanes && e.k <= lanes;
+  const Flops flops{(is_half ? 0.5 : 1) * batch * 2.0 * static_cast<double>(padded(e.m, chip.matmul_tile_m)) * static_cast<double>(padded(e.n, chip.matmul_tile_n)) *
                     static_cast<double>(padded(e.k, chip.matmul_tile_k))};
   const auto rows = static_cast<std::int64_t>(std::min(0x1p62, std::max(1.0, batch) * static_cast<double>(e.m)));
   const double efficiency = matmul_efficiency_of(chip, rows, e.n, e.k);

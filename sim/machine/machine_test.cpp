@@ -223,6 +223,18 @@ TEST_F(LocalCosts, AnOpaqueProductIsAsFastAsAProductOfItsExtents) {
   EXPECT_DOUBLE_EQ(arithmetic_time(machine, cost, 0).count(), 2.0 * 64 * 64 * 64 / (matmul_efficiency_of(machine.chip, 64, 64, 40) * 1e9)) << "40 is padded to 64";
 }
 
+TEST(MatmulTime, AUnitOfTwiceTheLanesTakesHalfForWhatFitsIntoThem) {
+  Machine machine = bare_machine();
+  machine.chip.matmul_tile_n = machine.chip.matmul_tile_k = 256;
+  machine.chip.layout_lanes = 128;
+  const double pass = 2.0 * 64 * 256 * 256 / 100e12;
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(64, 128, 128)), pass / 2);
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(64, 129, 128)), pass);
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(64, 8, 256)), pass);
+  machine.chip.matmul_tile_n = machine.chip.matmul_tile_k = 128;
+  EXPECT_DOUBLE_EQ(seconds(machine, matmul(64, 128, 128)), pass / 4) << "a unit of 128 has one pass of it";
+}
+
 TEST_F(LocalCosts, ABufferWithoutDimensionsIsOneElement) {
   program.buffers.push_back({"one", {}, DType::f32, Role::scratch, {}, {}});
   const Region one{BufferId{3}, {}};

@@ -490,6 +490,26 @@ def conditional_and_while(mesh):
             [(numbers((16, 4), seed=1), P("x")), (np.array([5, 1], s32), P())], None)
 
 
+@program(x=4, y=2)
+def conditional_by_group(mesh):
+    """Groups along y take branches of their own: sums, a gather, nothing; then a branch of either y that sums along x."""
+    def f(x, w):
+        mine = lax.axis_index("x")
+        def summed(v, w):
+            return v * 0.5 + lax.psum(v @ w, "y"), w
+        def gathered(v, w):
+            both = lax.all_gather(v, "y", axis=0)
+            return v + both[0] * 0.25 - both[1] * 0.5, w * 2
+        def alone(v, w):
+            return v - 1, w
+        x, w = lax.switch(jnp.minimum(mine, 2), [summed, gathered, alone], x, w)
+        x = lax.cond(lax.axis_index("y") == 1, lambda v: lax.psum(v, "x"), lambda v: v * 3, x)
+        return x, w
+
+    return (jax.shard_map(f, mesh=mesh, in_specs=(P("x", "y"), P("y")), out_specs=(P("x", "y"), P(("x", "y"))), check_vma=False),
+            [(numbers((8, 8), seed=1), P("x", "y")), (numbers((8, 4), seed=2), P("y"))], None)
+
+
 # ---- Files ----
 
 

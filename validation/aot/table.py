@@ -121,6 +121,8 @@ row("flash_attention_v5p", "JAX's flash attention, forward", "kernels:flash", "v
 row("splash_attention_v5p", "JAX's splash attention, causal, forward and backward", "kernels:splash", "v5p:2x2x1", "x=4")
 row("splash_window_v6e", "splash attention with a window of 512 keys, forward", "kernels:splash", "v6e:2x2", "x=4", window=512, backward=False)
 row("paged_attention_v5e", "attention to keys and values in pages", "kernels:paged", "v5e:2x2", "x=4")
+row("ragged_paged_attention_v6e", "attention of prompts and single tokens to keys and values in pages", "kernels:ragged_paged", "v6e:2x4", "x=8")
+row("megablox_v5p", "grouped products by a kernel of Pallas, with gradients", "kernels:megablox", "v5p:2x2x1", "x=4")
 row("triton_attention_h100", "JAX's attention by Triton, forward and backward", "kernels:triton", "h100:1x1", "x=1")
 
 # Whole training steps of decoders.
@@ -143,6 +145,7 @@ row("offloaded_layers_v5p", "gradients of MLP layers, products saved in the host
 row("decoder_70b_v5p", "step of 70 billion parameters on 256 chips, FSDP 32 x sequence parallel 8", "large:step", "v5p:8x8x4", "fsdp=32,tp=8")
 row("decoder_data_v5e", "step, data parallel", "decoder:step", "v5e:2x4", "data=8", **SMALL)
 row("decoder_two_slices_v5e", "step on two slices, FSDP within", "decoder:step", "v5e:4x4", "pod=2,fsdp=16", **SMALL, remat="full", slices=2)
+row("decode_v5p", "a token of 64 sequences, keys and values updated in place, TP over 8", "decode:cached", "v5p:2x2x2", "tp=8")
 row("layers_v5p", "gradients of MLP layers in a scan, FSDP x TP", "decoder:layers_only", "v5p:4x4x4", "fsdp=16,tp=4")
 row("decoder_h100", "step on one GPU", "decoder:step", "h100:1x1", "fsdp=1", **(SMALL | {"batch": 4}), remat="full")
 row("decoder_fsdp_h100", "step, FSDP over 8 GPUs, products saved", "decoder:step", "h100:1x8", "fsdp=8", **SMALL, remat="dots")
@@ -164,3 +167,21 @@ row("maxtext_experts_v5e", "MaxText's step of a Mixtral of 8 experts, grouped pr
     **(LLAMA | {"decoder_block": "mixtral", "num_experts": 8, "num_experts_per_tok": 2, "base_moe_mlp_dim": 2048}), remat_policy="full")
 row("maxtext_fsdp_tp_v6e", "MaxText's step of a Llama, unrolled, FSDP 4 x TP 4", "maxtext_step:step", "v6e:4x4", "fsdp=4,tensor=4", options=MAXTEXT, target="v6e-16",
     **LLAMA, remat_policy="minimal", scan_layers=False)
+NARROW = LLAMA | {"base_emb_dim": 512, "base_num_query_heads": 4, "base_num_kv_heads": 4, "base_mlp_dim": 1024, "vocab_size": 4096}
+LATENT = {"decoder_block": "deepseek", "base_num_decoder_layers": 2, "first_num_dense_layers": 1, "num_experts": 8, "num_experts_per_tok": 2, "base_moe_mlp_dim": 512, "shared_experts": 1,
+          "attention_type": "mla", "q_lora_rank": 256, "kv_lora_rank": 128, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+row("maxtext_int8_v5e", "MaxText's step with products of int8, forward and backward, FSDP over 16", "maxtext_step:step", "v5e:4x4", "fsdp=16", options=MAXTEXT, target="v5e-16",
+    **NARROW, quantization="int8", remat_policy="full")
+row("maxtext_slices_v5e", "MaxText's step on two slices, FSDP within", "maxtext_step:step", "v5e:4x4", "data=2,fsdp=16", slices=2, options=MAXTEXT, target="v5e-16", **NARROW, remat_policy="full")
+row("maxtext_pipeline_v5p", "MaxText's step with 4 stages, 8 microbatches, FSDP over 4", "maxtext_step:step", "v5p:2x2x4", "stage=4,fsdp=4", options=MAXTEXT, target="v5p-32",
+    **(NARROW | {"base_num_decoder_layers": 4, "per_device_batch_size": 2}), num_layers_per_pipeline_stage=1, num_pipeline_microbatches=8, remat_policy="full")
+row("maxtext_context_v5p", "MaxText's step with sequences over 4, FSDP over 4", "maxtext_step:step", "v5p:2x2x4", "fsdp=4,context=4", options=MAXTEXT, target="v5p-32",
+    **(NARROW | {"max_target_length": 2048}), remat_policy="full")
+row("maxtext_latent_v5p", "MaxText's step of a DeepSeek: latent attention, 8 experts over 4, FSDP over 16", "maxtext_step:step", "v5p:4x4x4", "fsdp=16,expert=4", options=MAXTEXT, target="v5p-128",
+    **(NARROW | LATENT), remat_policy="full", megablox=True, sparse_matmul=True)
+row("maxtext_capacity_v5e", "MaxText's step of a Mixtral: 8 experts with a capacity over 4, FSDP over 64", "maxtext_step:step", "v5e:16x16", "fsdp=64,expert=4", options=MAXTEXT, target="v5e-256",
+    **(NARROW | {"decoder_block": "mixtral", "num_experts": 8, "num_experts_per_tok": 2, "base_moe_mlp_dim": 1024}), remat_policy="minimal", megablox=False, sparse_matmul=False, capacity_factor=1.25)
+row("maxtext_offload_v6e", "MaxText's step, the optimizer's state and saved values in the host's memory, FSDP over 16", "maxtext_step:step", "v6e:4x4", "fsdp=16", options=MAXTEXT, target="v6e-16",
+    **NARROW, optimizer_memory_host_offload=True, remat_policy="minimal_offloaded")
+row("maxtext_fp8_tpu7x", "MaxText's step with products of fp8, FSDP over 16 devices of 8 chips", "maxtext_step:step", "tpu7x:2x2x2", "fsdp=16", options=MAXTEXT, target="tpu7x-16",
+    **NARROW, quantization="fp8", remat_policy="minimal")

@@ -64,6 +64,12 @@ TEST(CollectiveStrategy, ChoosesByColoursPhasesAndDimensions) {
   EXPECT_EQ(algorithm_of(ring, mesh, {z, mesh.factor(3, {16, 1}, 1)}), "");
   EXPECT_EQ(algorithm_of(ring, mesh, {y, w}), "") << "128 devices are more than the algorithm takes";
   EXPECT_EQ(algorithm_of(ring, mesh, {x, w}), "hamiltonian-ring");
+  // An axis that is not folded, over dimensions that are known.
+  const CellRule cells = [&](const Mesh&, const AxisView& axis) { return axis == w ? std::optional{AxisCells{{{4, false}, {4, false}}, {}}} : std::nullopt; };
+  EXPECT_EQ(algorithm_of(at_once, mesh, {w}, cells), "rotations");
+  EXPECT_EQ(algorithm_of(in_turn, mesh, {w}, cells), "");
+  EXPECT_EQ(algorithm_of(ring, mesh, {w}, cells), "") << "its devices are a ring as they are";
+  EXPECT_EQ(algorithm_of(at_once, mesh, {x}, cells), "");
 }
 
 }  // namespace

@@ -116,11 +116,23 @@ TEST(HloCost, APassOfAConvolutionContractsTheFeaturesUnderATap) {
 }
 
 TEST(HloCost, TapsOfFewFeaturesLieSideBySideByRowsOfTheWindow) {
-  EXPECT_EQ(pass_of_convolution(3, 3, 64, 7), (Pass{64, 21, 7})) << "the first layer of a ResNet";
+  EXPECT_EQ(pass_of_convolution(3, 3, 64, 7), (Pass{64, 18, 147.0 / 18})) << "the first layer of a ResNet: 7 rows of 21, stored as fast as 8 passes";
   EXPECT_EQ(pass_of_convolution(3, 3, 768, 16), (Pass{768, 48, 16})) << "patches of a vision transformer";
   EXPECT_EQ(pass_of_convolution(40, 40, 128, 5), (Pass{128, 100, 10})) << "5 taps, 3 fit";
   // Of 4 taps that reach into an image with a hole behind each element 2 meet one.
-  EXPECT_EQ(pass_of_convolution(32, 32, 128, 4, 1, " lhs_dilate=2x2").k, 64);
+  EXPECT_EQ(pass_of_convolution(40, 40, 128, 14, 1, " lhs_dilate=2x2").k, 94) << "7 that meet in each of 7 rows, in 3 passes of up to 3";
+}
+
+TEST(HloCost, OfFewFeaturesStoringTheResultsDecides) {
+  EXPECT_EQ(pass_of_convolution(16, 16, 64, 3), (Pass{64, 18, 8})) << "3 rows of 48";
+  EXPECT_EQ(pass_of_convolution(16, 16, 512, 3), (Pass{512, 18, 8}));
+  EXPECT_EQ(pass_of_convolution(24, 24, 64, 1), (Pass{64, 24, 1})) << "no window: a product";
+  EXPECT_EQ(pass_of_convolution(64, 64, 64, 2), (Pass{64, 32, 8})) << "4 taps";
+  // Two or three positions of few results side by side.
+  EXPECT_EQ(pass_of_convolution(16, 16, 16, 3).n, 24);
+  EXPECT_EQ(pass_of_convolution(8, 8, 8, 3), (Pass{24, 9, 8}));
+  EXPECT_EQ(pass_of_convolution(4, 4, 4, 3).n, 12);
+  EXPECT_EQ(pass_of_convolution(64, 64, 8, 3), (Pass{8, 64, 9})) << "with many to contract the passes decide";
 }
 
 TEST(HloCost, GroupsOfFewFeaturesShareAPass) {
@@ -217,6 +229,17 @@ TEST(HloCost, PagedAttentionReadsThePagesOfItsTables) {
       "ragged_paged_attention.1");
   EXPECT_EQ(ragged.matrix, 4.0 * 512 * 16 * 1024 * 128);
   EXPECT_EQ(ragged.bytes, 2048.0 * 16 * 8 * 128 * 2 + 2 * 2 * 512 * 16 * 128);
+}
+
+/// MaxText on two slices: what Megascale sends is an array with its padding, zeros.
+TEST(HloCost, CallsOfModulesOfSeveralSlicesAreKnown) {
+  const HloTaskCost id = cost_of("ENTRY e { ROOT r = u32[]{:T(128)} custom-call(), custom_call_target=\"SliceId\" }");
+  EXPECT_EQ(id.evidence, HloEvidence::known);
+  EXPECT_EQ(id.bytes, 0);
+  const HloTaskCost crop = cost_of("ENTRY e { a = bf16[2,32]{1,0:T(2,128)(2,1)} parameter(0)\n ROOT r = bf16[2,128]{1,0:T(2,128)(2,1)} custom-call(a), custom_call_target=\"ZeroCrop\", "
+                                   "output_to_operand_aliasing={{}: (0, {})} }");
+  EXPECT_EQ(crop.evidence, HloEvidence::estimated);
+  EXPECT_EQ(crop.vector, 64);
 }
 
 TEST(HloCost, KernelsOfTritonAreKnownByTheirNames) {

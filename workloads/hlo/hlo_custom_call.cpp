@@ -12,9 +12,9 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::string_view, 15> free_targets{
+constexpr std::array<std::string_view, 16> free_targets{
     "AllocateBuffer", "AsyncCollectiveStart", "AsyncCollectiveDone", "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
-    "annotate_device_placement", "X64Combine", "X64SplitHigh", "X64SplitLow", "PrepareAsyncCallStart", "PrepareAsyncCallDone"};
+    "annotate_device_placement", "X64Combine", "X64SplitHigh", "X64SplitLow", "PrepareAsyncCallStart", "PrepareAsyncCallDone", "SliceId"};
 
 /// Kernels of Pallas on GPUs, and of Triton in JAX: none of them states a cost.
 bool is_gpu_kernel(std::string_view target) { return target == "__gpu$xla.gpu.triton" || target.starts_with("triton_kernel_call") || target.starts_with("mosaic_gpu"); }
@@ -349,7 +349,8 @@ Counted device_sort(const OneCall& call) {
 }
 
 Counted over_elements(const OneCall& call) {
-  constexpr std::array<std::string_view, 6> targets{"GatherScatterIndicesBitpacked", "TopK", "__gpu$TopK", "ApproxTopK", "PartialReduce", "cu_lu_pivots_to_permutation"};
+  // ZeroCrop: an array as its tiles are stored, zeros where they are padded: so Megascale sends it to other slices.
+  constexpr std::array<std::string_view, 7> targets{"GatherScatterIndicesBitpacked", "TopK", "__gpu$TopK", "ApproxTopK", "PartialReduce", "cu_lu_pivots_to_permutation", "ZeroCrop"};
   const bool is_metadata = call.is_kernel() && call.says("ragged-dot-metadata");  // where the groups of a ragged product begin
   const HloShape* const first = operand_of(call.computation, call.instruction, 0);
   if ((!is_metadata && std::ranges::find(targets, call.target) == targets.end()) || first == nullptr || !first->is_array()) return std::nullopt;

@@ -20,6 +20,16 @@ void ModuleWriter::opaque(const HloInstruction& instruction, double bytes) {
   opaque_.push_back({instruction.name, target.empty() ? opcode_text(instruction) : target, Bytes{static_cast<std::int64_t>(bytes)}});
 }
 
+bool ModuleWriter::communicates(int computation) {
+  if (communicates_.empty())
+    for (const HloComputation& each : module_.computations)  // called ones before their callers
+      communicates_.push_back(std::ranges::any_of(each.instructions, [&](const HloInstruction& instruction) {
+        return is_collective(instruction.opcode) ||
+               std::ranges::any_of(instruction.calls, [&](const HloCall& call) { return communicates_[static_cast<std::size_t>(call.computation)]; });
+      }));
+  return communicates_[static_cast<std::size_t>(computation)];
+}
+
 Expected<std::size_t> ModuleWriter::longest_branch(const HloComputation& computation, int conditional) {
   if (!totals_) {
     static const Machine no_time = [] {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/collectives/axis_cells.hpp"
 #include "sim/schedule/schedule.hpp"
 #include "workloads/hlo/hlo_summary.hpp"
 
@@ -29,6 +30,7 @@ struct HloScheduleOptions {
   /// Every value has a buffer of its dimensions, and opaque tasks say what they compute (HloKernel): what numbers need. Without tiles and fusion of
   /// elementwise work, so not for timing; the order, what is sent and what is updated in place are the same.
   bool values = false;
+  CellRule cells{};                     // the dimensions under axes that are not folded, for algorithms that the module states
   std::optional<double> clock_hz{};  // instructions take their estimated_cycles, where the compiler tells them
 };
 
@@ -43,7 +45,7 @@ struct HloOpaque {
 struct HloKernel {
   enum class Kind {
     instruction,  // the results of an instruction that communicates nothing
-    collective,   // the results of a collective on one device, from the operands of all devices one after the other
+    collective,   // the results of a collective, or of a conditional with some, on one device, from the operands of all devices one after the other
     keep_own,     // of a permute, for devices that nobody sends to: their own array if they send to themselves, else zeros
     is_true,      // nothing: asserts that a computation is true (the condition of a loop that goes on), that it is not, or is branch number `branch`
     is_false,

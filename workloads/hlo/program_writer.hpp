@@ -70,6 +70,8 @@ class ModuleWriter {
   void wait_for_rewrite(const std::string& name) { waiting_.insert(name); }
   void opaque(const HloInstruction& instruction, double bytes);
   /// One more collective of that strategy.
+  /// Whether a computation, or what it calls, has a collective.
+  bool communicates(int computation);
   void stated(const HloStrategy& strategy, const std::string& algorithm) { ++stated_[{to_text(strategy), algorithm}]; }
   [[nodiscard]] bool values() const { return options_.values; }
   /// The buffer of an array.
@@ -94,6 +96,7 @@ class ModuleWriter {
   std::map<std::pair<std::string, std::string>, std::int64_t> stated_;  // by strategy and algorithm
   std::vector<std::string> notes_;
   std::set<std::string> waiting_;
+  std::vector<bool> communicates_;  // by computation; empty before it is asked for
   std::size_t pairs_ = 0;
   int channels_ = 0;
 };
@@ -144,6 +147,8 @@ class ProgramWriter {
   Expected<HloValue> work(Scope& scope, int i);
   Expected<HloValue> loop(Scope& scope, int i);
   Expected<HloValue> branch(Scope& scope, int i);
+  /// With values: each device takes the branch that its numbers say.
+  Expected<HloValue> every_branch(Scope& scope, int i);
   Expected<HloValue> nested(Scope& scope, const HloComputation& computation, const std::vector<int>& operands, int result_of);
   Expected<HloValue> start(Scope& scope, int i);
   Expected<HloValue> done(Scope& scope, int i);

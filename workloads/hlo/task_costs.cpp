@@ -72,18 +72,33 @@ std::optional<HloProduct> pass_of(const HloProduct& product, const HloInstructio
   const HloAttributes& attributes = *convolution.attributes;
   const std::int64_t groups = product.batch, outputs = elements_of(*convolution.shape), features = kernel.dims[static_cast<std::size_t>(attributes.convolution->kernel_input)];
   if (attributes.batch_group_count != 1 || product.flops <= 0 || outputs < groups * product.n) return std::nullopt;
-  const std::int64_t rows = outputs / (groups * product.n);
+  const std::int64_t rows = outputs / (groups * product.n), contracted = (product.flops - 1) / (2 * groups * rows * product.n) + 1;
   HloProduct pass{1, rows, product.n, features, product.flops};
   if (groups > 1) {
     pass.n *= std::clamp(lanes / std::max(product.n, features), std::int64_t{1}, groups);
-  } else if (covers_image(attributes, input)) {
-    pass.k = (product.flops - 1) / (2 * rows * product.n) + 1;
-  } else if (features * least_side_by_side <= lanes) {
+    return pass;
+  }
+  if (covers_image(attributes, input)) {
+    pass.k = contracted;
+    return pass;
+  }
+  const bool is_few = features * least_side_by_side <= lanes;
+  if (is_few) {
     // Taps of a row that meet an element, in the middle of the image.
     const HloWindowDimension& row = attributes.window.back();
     const std::int64_t taps = (row.size - 1) / row.lhs_dilate + 1, passes = (taps - 1) / (lanes / features) + 1;
     pass.k = (features * taps - 1) / passes + 1;
   }
+  if (contracted < 2 * features) return pass;  // batches of products are written as windows, too, of which one tap meets an element
+  // A register of results takes the time of five passes to be stored, beside all passes but three.
+  constexpr double to_store = 5, before_stores = 3;
+  const double passes = number(contracted) / number(pass.k), least = to_store + std::min(passes, before_stores);
+  if (passes < least) pass.k = std::max(std::int64_t{1}, static_cast<std::int64_t>(std::lround(number(contracted) / least)));
+  // Results of few features lie side by side, up to three positions.
+  constexpr std::int64_t few = 24, most_side_by_side = 3;
+  if (!is_few || product.n >= few) return pass;
+  pass.n = std::min(few, most_side_by_side * product.n);
+  pass.m = (rows * product.n - 1) / pass.n + 1;
   return pass;
 }
 

@@ -21,7 +21,8 @@ struct HloTaskCost {
   HloProductRate rate{};                // of its largest product
   /// Where it is the only one: the extents of one pass, which the matrix unit pads; there are as many passes as its FLOPs need. Of a convolution a pass has a row
   /// for each output position and contracts the features under one tap of the window; where three or more such taps fit into the 128 lanes of a register, those of a
-  /// row of the window that fit; all taps where the window covers the image. Groups of few features lie side by side in the lanes: of a depthwise convolution 128.
+  /// row of the window that fit; all taps where the window covers the image. Of windows of few passes storing the results decides: five to eight; of few features to contract and few results
+  /// two or three positions lie side by side. Groups of few features lie side by side in the lanes: of a depthwise convolution 128.
   /// Source: cycles that libtpu 0.0.42.1 estimates, validation/aot/README.md.
   std::optional<HloProduct> product{};
   double vector = 0;                    // one for each element of a result of elementwise work, and for each one that is reduced

@@ -62,7 +62,7 @@ Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collectiv
         found->root = with_root->root;
       }
   if (!found) return module_.problem(collective, fmt::format("expected groups of equal size that have every device of the mesh {} once, found {}", to_text(module_.mesh()), to_text(*flattened)));
-  if (const HloStrategy* const strategy = strategy_of(collective, runs_as)) found->algorithm = algorithm_of(*strategy, module_.mesh(), found->views);
+  if (const HloStrategy* const strategy = strategy_of(collective, runs_as)) found->algorithm = algorithm_of(*strategy, module_.mesh(), found->views, module_.options().cells);
   return *std::move(found);
 }
 

@@ -1,6 +1,8 @@
 // Calls, conditionals and loops of modules: computations within computations.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "workloads/hlo/program_scope.hpp"
 
 namespace podsim {
@@ -28,6 +30,8 @@ Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
     if (told->second < 0 || static_cast<std::size_t>(told->second) >= branches)
       return module_.problem(what, fmt::format("expected branch 0 to {}, found {}", branches - 1, told->second));
     chosen = static_cast<std::size_t>(told->second);
+  } else if (module_.values()) {
+    return every_branch(scope, i);
   } else {
     const auto longest = module_.longest_branch(scope.computation, i);
     if (!longest) return longest.error();
@@ -36,6 +40,16 @@ Expected<HloValue> ProgramWriter::branch(Scope& scope, int i) {
   }
   if (module_.values()) expect_branch(scope, i, static_cast<std::int64_t>(chosen));
   return nested(scope, *called(module_.module(), what, HloRole::branch, chosen), {what.operands[chosen + 1]}, i);
+}
+
+Expected<HloValue> ProgramWriter::every_branch(Scope& scope, int i) {
+  const HloInstruction& what = at(scope, i);
+  if (std::ranges::none_of(what.calls, [&](const HloCall& call) { return module_.communicates(call.computation); })) return execute(scope, i, what, i, true, text_order());
+  module_.note(fmt::format("{}: each device's branch by the definition of its collectives; `branch` {}=N says one that all take, whose collectives are then proven", what.name, what.name));
+  Edges ended;
+  auto value = by_definition(scope, i, i, *what.shape, ended);
+  if (value) wait_for("wait for " + label_of(what), ended, *value);
+  return value;
 }
 
 Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {

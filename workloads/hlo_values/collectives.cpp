@@ -52,11 +52,14 @@ class CollectiveOperation {
     if (!groups) return groups.error();
     std::vector<bool> taken(operands_.size(), false);
     for (const Dims& group : *groups) {
+      const auto here = std::ranges::count_if(group, [&](std::int64_t device) { return is_here(device); });
+      if (here == 0) continue;
+      if (here != static_cast<std::ptrdiff_t>(group.size())) return error(fmt::format("expected all devices of a group to come to it, got {} of {}", here, group.size()));
       if (const auto ok = in_group(group); !ok) return ok.error();
       for (const std::int64_t device : group) taken[to_size(device)] = true;
     }
     for (std::size_t device = 0; device < taken.size(); ++device) {
-      if (taken[device]) continue;
+      if (taken[device] || !is_here(static_cast<std::int64_t>(device))) continue;
       if (instruction_.opcode != HloOpcode::collective_broadcast)
         return error(fmt::format("expected groups with every device, got none with {}", device));
       for (const HloArray* operand : operands_[device]) results_[device].push_back(zeros(operand->type, operand->dims));
@@ -67,14 +70,20 @@ class CollectiveOperation {
  private:
   Diagnostic error(const std::string& message) const { return {module_.where(instruction_), fmt::format("{}: {}", instruction_.name, message)}; }
 
-  Status check() const {
-    if (operands_.empty() || operands_[0].empty()) return error("expected operands");
+  [[nodiscard]] bool is_here(std::int64_t device) const { return !operands_[to_size(device)].empty(); }
+
+  Status check() {
+    const auto first = std::ranges::find_if(operands_, [](const auto& mine) { return !mine.empty(); });
+    if (first == operands_.end()) return error("expected operands");
+    shown_ = &*first;
     for (const auto& mine : operands_)
       for (std::size_t i = 0; i < mine.size(); ++i)
-        if (mine[i]->dims != operands_[0][i]->dims || mine[i]->type != operands_[0][i]->type)
-          return error("expected operands of one shape on all devices");
+        if (mine[i]->dims != shown(i).dims || mine[i]->type != shown(i).type) return error("expected operands of one shape on all devices");
     return success();
   }
+
+  /// Operands of one of the devices: those of all have the same shapes.
+  [[nodiscard]] const HloArray& shown(std::size_t operand) const { return *(*shown_)[operand]; }
 
   Status in_group(const Dims& group) {
     switch (instruction_.opcode) {
@@ -99,8 +108,8 @@ class CollectiveOperation {
   }
 
   Status all_gather(const Dims& group) {
-    for (std::size_t i = 0; i < operands_[0].size(); ++i) {
-      const auto along = dimension(*operands_[0][i]);
+    for (std::size_t i = 0; i < shown_->size(); ++i) {
+      const auto along = dimension(shown(i));
       if (!along) return along.error();
       std::vector<const HloArray*> parts;
       for (const std::int64_t device : group) parts.push_back(operands_[to_size(device)][i]);
@@ -116,15 +125,15 @@ class CollectiveOperation {
   /// The type of result `i`, which a reduction may convert to.
   HloType result_type(std::size_t i) const {
     const std::vector<const HloShape*> leaves = leaves_of(*instruction_.shape);
-    const std::size_t count = operands_[0].size(), first = leaves.size() >= 2 * count ? count : 0;  // of a -start the operands stand before it
-    const HloType given = operands_[0][i]->type;
+    const std::size_t count = shown_->size(), first = leaves.size() >= 2 * count ? count : 0;  // of a -start the operands stand before it
+    const HloType given = shown(i).type;
     return first + i < leaves.size() && is_float(given) && is_float(leaves[first + i]->type) ? leaves[first + i]->type : given;
   }
 
   Status reduced(const Dims& group, bool is_scattered) {
     const HloComputation* function = called(module_, instruction_, HloRole::to_apply);
     if (function == nullptr) return error("expected to_apply");
-    for (std::size_t i = 0; i < operands_[0].size(); ++i) {
+    for (std::size_t i = 0; i < shown_->size(); ++i) {
       HloArray first = *operands_[to_size(group.front())][i];
       // Real numbers are not rounded to a type: a conversion is another name for it.
       if (!function->parameters.empty() && function->parameters[0] != HloInstruction::missing)
@@ -163,8 +172,8 @@ class CollectiveOperation {
 
   /// Operand j goes to position j of the group; result i comes from position i.
   Status all_to_all_operands(const Dims& group) {
-    if (operands_[0].size() != group.size())
-      return error(fmt::format("expected an operand for each of {} devices, got {}", group.size(), operands_[0].size()));
+    if (shown_->size() != group.size())
+      return error(fmt::format("expected an operand for each of {} devices, got {}", group.size(), shown_->size()));
     for (std::size_t target = 0; target < group.size(); ++target)
       for (const std::int64_t source : group) results_[to_size(group[target])].push_back(*operands_[to_size(source)][target]);
     return success();
@@ -172,11 +181,11 @@ class CollectiveOperation {
 
   /// Block j of the dimension goes to position j; what comes stands in the order of the positions.
   Status all_to_all_blocks(const Dims& group) {
-    for (std::size_t i = 0; i < operands_[0].size(); ++i) {
-      const auto along = dimension(*operands_[0][i]);
+    for (std::size_t i = 0; i < shown_->size(); ++i) {
+      const auto along = dimension(shown(i));
       if (!along) return along.error();
       const auto parts = static_cast<std::int64_t>(group.size());
-      const std::int64_t size = operands_[0][i]->dims[*along];
+      const std::int64_t size = shown(i).dims[*along];
       if (size % parts != 0) return error(fmt::format("expected a dimension that {} devices divide, got {}", parts, size));
       for (std::int64_t target = 0; target < parts; ++target) {
         std::vector<HloArray> blocks;
@@ -227,6 +236,8 @@ class CollectiveOperation {
     const auto pairs = permute_pairs(module_, instruction_);
     if (!pairs) return pairs.error();
     for (const auto& [source, target] : *pairs) {
+      if (!is_here(source) && !is_here(target)) continue;
+      if (!is_here(source) || !is_here(target)) return error(fmt::format("expected {} and {} both to come to it", source, target));
       if (!results_[to_size(target)].empty()) return error(fmt::format("expected each device to receive once, got {} twice", target));
       for (const HloArray* operand : operands_[to_size(source)]) results_[to_size(target)].push_back(*operand);
     }
@@ -242,6 +253,7 @@ class CollectiveOperation {
   std::int64_t most_elements_;
   HloArithmetic& arithmetic_;
   const ArrayOperation::Call& call_;
+  const std::vector<const HloArray*>* shown_ = nullptr;
   std::vector<HloArrays> results_;
 };
 

@@ -42,19 +42,6 @@ Expected<HloInterpreter::Values> HloInterpreter::while_loop(const Step& step) {
   }
 }
 
-bool HloInterpreter::has_collective(const HloComputation& computation) {
-  if (has_collective_.empty())
-    for (const HloComputation& each : module_.computations) {  // called ones before their callers
-      bool has = false;
-      for (const HloInstruction& instruction : each.instructions) {
-        has = has || is_collective(instruction.opcode);
-        for (const HloCall& call : instruction.calls) has = has || has_collective_[&module_.computations[to_size(call.computation)]];
-      }
-      has_collective_[&each] = has;
-    }
-  return has_collective_[&computation];
-}
-
 Expected<HloInterpreter::Values> HloInterpreter::conditional(const Step& step) {
   std::vector<const HloComputation*> branches;
   while (const HloComputation* branch = called(module_, step.instruction, HloRole::branch, branches.size())) branches.push_back(branch);
@@ -68,7 +55,6 @@ Expected<HloInterpreter::Values> HloInterpreter::conditional(const Step& step) {
     else
       chosen.push_back(index < 0 || static_cast<std::size_t>(index) >= branches.size() ? branches.size() - 1 : static_cast<std::size_t>(index));
   }
-  const bool differs = std::any_of(chosen.begin(), chosen.end(), [&](std::size_t branch) { return branch != chosen.front(); });
   Values values(step.devices.size());
   for (std::size_t branch = 0; branch < branches.size(); ++branch) {
     Devices devices;
@@ -81,9 +67,6 @@ Expected<HloInterpreter::Values> HloInterpreter::conditional(const Step& step) {
       arguments.push_back((*step.operands[branch + 1])[device]);
     }
     if (which.empty()) continue;
-    if (differs && has_collective(*branches[branch]))
-      return step.error(fmt::format("expected the same branch on all devices, since {} has collectives, got it on {} of {}", branches[branch]->name,
-                                    which.size(), chosen.size()));
     auto results = run(*branches[branch], devices, {arguments});
     if (!results) return results.error();
     for (std::size_t i = 0; i < which.size(); ++i) values[which[i]] = std::move((*results)[i]);

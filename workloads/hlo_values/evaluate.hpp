@@ -44,9 +44,9 @@ struct HloDevice {
 Expected<HloArrays> evaluate(const HloModule& module, const HloComputation& computation, const HloInstruction& instruction,
                              const std::vector<const HloArrays*>& operands, const HloDevice& device, HloArithmetic& arithmetic);
 
-/// A collective, [device][operand] -> [device][result], on all devices of the module.
+/// A collective, or a conditional with collectives in its branches, [device][operand][leaf] -> [device][result], on all devices of the module.
 /// errors  as above
 Expected<std::vector<HloArrays>> evaluate_on_all(const HloModule& module, const HloComputation& computation, const HloInstruction& instruction,
-                                                 const std::vector<HloArrays>& operands, HloArithmetic& arithmetic);
+                                                 const std::vector<std::vector<HloArrays>>& operands, HloArithmetic& arithmetic);
 
 }  // namespace podsim

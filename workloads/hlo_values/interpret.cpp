@@ -59,14 +59,17 @@ Expected<HloArrays> evaluate(const HloModule& module, const HloComputation& comp
 }
 
 Expected<std::vector<HloArrays>> evaluate_on_all(const HloModule& module, const HloComputation& computation, const HloInstruction& instruction,
-                                                 const std::vector<HloArrays>& operands, HloArithmetic& arithmetic) {
+                                                 const std::vector<std::vector<HloArrays>>& operands, HloArithmetic& arithmetic) {
   HloBudget budget{std::int64_t{1} << 40, {}};
   HloInterpreter interpreter{module, arithmetic, budget, std::int64_t{1} << 26};
   HloInterpreter::Devices places;
   std::vector<Values> values(instruction.operands.size());
   for (std::size_t device = 0; device < operands.size(); ++device) {
     places.push_back(place_of(module, static_cast<std::int64_t>(device)));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i].push_back({HloLeaf{HloLeaf{}, &operands[device].at(i)}});
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      HloValue& value = values[i].emplace_back();
+      for (const HloArray& array : operands[device].at(i)) value.push_back(HloLeaf{HloLeaf{}, &array});
+    }
   }
   std::vector<const Values*> pointers;
   for (const Values& value : values) pointers.push_back(&value);

@@ -145,7 +145,7 @@ ENTRY e { x = f32[2] parameter(0)
  ROOT c = f32[2] conditional(less, x, x), true_computation=left, false_computation=right }
 )";
 
-TEST(HloInterpret, BranchesMayDifferBetweenDevicesUnlessTheyCommunicate) {
+TEST(HloInterpret, BranchesMayDifferBetweenDevicesButNotWithinAGroupThatCommunicates) {
   std::vector<HloArrays> parameters(4, {array("f32[2]", {1, 2})});
   std::string text{by_device};
   text.replace(text.find("LEFT"), 4, "add(x, x)");
@@ -157,7 +157,17 @@ TEST(HloInterpret, BranchesMayDifferBetweenDevicesUnlessTheyCommunicate) {
   text.replace(text.find("LEFT"), 4, "all-reduce(x), replica_groups={}, to_apply=add");
   const auto failed = test::run(module_of(text), parameters);
   ASSERT_FALSE(failed);
-  EXPECT_EQ(to_text(failed.error()), "m:13:2: c: expected the same branch on all devices, since left has collectives, got it on 2 of 4");
+  EXPECT_EQ(to_text(failed.error()), "m:6:2: r: expected all devices of a group to come to it, got 2 of 4");
+  text.replace(text.find("replica_groups={}"), 17, "replica_groups={{0,1},{2,3}}");
+  const auto by_group = test::run(module_of(text), parameters);
+  ASSERT_TRUE(by_group) << to_text(by_group.error());
+  EXPECT_THAT((*by_group)[0][0].reals, ElementsAre(2, 4));
+  EXPECT_THAT((*by_group)[3][0].reals, ElementsAre(-1, -2));
+  text = by_device;
+  text.replace(text.find("LEFT"), 4, "collective-permute(x), source_target_pairs={{0,1},{1,2}}");
+  const auto apart = test::run(module_of(text), parameters);
+  ASSERT_FALSE(apart);
+  EXPECT_EQ(to_text(apart.error()), "m:6:2: r: expected 1 and 2 both to come to it");
 }
 
 TEST(HloInterpret, LoopsThatDifferBetweenDevicesAreAnError) {

@@ -208,17 +208,17 @@ Expected<HloInterpreter::Values> HloInterpreter::arrays(const Step& step) {
 }
 
 Expected<HloInterpreter::Values> HloInterpreter::collective(const Step& step) {
-  if (static_cast<std::int64_t>(step.devices.size()) != devices_of(module_))
-    return step.error(
-        fmt::format("expected {} on all {} devices at once, got {}", opcode_text(step.instruction), devices_of(module_), step.devices.size()));
+  const std::int64_t all = devices_of(module_), partitions = all / std::max<std::int64_t>(module_.replica_count, 1);
   if (const auto ok = check_room(step); !ok) return ok.error();
-  CollectiveOperands operands(step.devices.size());
+  CollectiveOperands operands(to_size(all));
+  std::vector<std::size_t> number;  // of each device of the step
+  for (const HloDevice& device : step.devices) number.push_back(to_size(device.replica * partitions + device.partition));
   std::int64_t read = 0;
   for (std::size_t i = 0; i < step.operands.size(); ++i)
     for (std::size_t device = 0; device < step.devices.size(); ++device) {
       const HloValue& operand = (*step.operands[i])[device];
       if (operand.size() != 1 || !has_values(operand[0]->type)) return step.error(fmt::format("expected operand {} to be an array of numbers", i));
-      operands[device].push_back(operand[0].get());
+      operands[number[device]].push_back(operand[0].get());
       read += elements_of(*operand[0]);
     }
   const ArrayOperation::Call call = scalar_call(step.devices.front());
@@ -226,9 +226,9 @@ Expected<HloInterpreter::Values> HloInterpreter::collective(const Step& step) {
   auto results = collective_results(module_, step.instruction, operands, most_elements_, arithmetic_, call);
   if (!results) return results.error();
   Values values;
-  for (HloArrays& arrays : *results) {
+  for (const std::size_t device : number) {
     HloValue& value = values.emplace_back();
-    for (HloArray& array : arrays) value.push_back(leaf(std::move(array)));
+    for (HloArray& array : (*results)[device]) value.push_back(leaf(std::move(array)));
   }
   return values;
 }

@@ -21,7 +21,7 @@ class HloInterpreter {
   using Devices = std::vector<HloDevice>;
   using Values = std::vector<HloValue>;  // [device]
 
-  /// The results on each of the devices. arguments[parameter][device]. Collectives need all devices of the module.
+  /// The results on each of the devices. arguments[parameter][device]. Collectives need all devices of each group that has one of them.
   Expected<Values> run(const HloComputation& computation, const Devices& devices, const std::vector<Values>& arguments);
 
   /// One instruction with its operands, [operand][device]. `pending` holds results that a -start made for its -done.
@@ -54,7 +54,6 @@ class HloInterpreter {
   Status check_value(const Step& step, const HloShape& shape, const HloValue& value, std::string_view what) const;
   Expected<Values> with_operands_in_front(const Step& step, const Values& results);
   const std::vector<int>& last_uses(const HloComputation& computation);
-  bool has_collective(const HloComputation& computation);
   ArrayOperation::Call scalar_call(const HloDevice& device);
 
   const HloModule& module_;
@@ -64,7 +63,6 @@ class HloInterpreter {
   std::shared_ptr<std::int64_t> alive_ = std::make_shared<std::int64_t>(0);
   int depth_ = 0;
   std::unordered_map<const HloComputation*, std::vector<int>> last_uses_;
-  std::unordered_map<const HloComputation*, bool> has_collective_;
 };
 
 }  // namespace podsim

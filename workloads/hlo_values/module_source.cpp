@@ -131,15 +131,21 @@ class ModuleSource final : public SourceModule {
   }
   [[nodiscard]] Status execute_collective(const HloKernel& kernel, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const {
     const HloComputation& computation = module_->computations[static_cast<std::size_t>(kernel.computation)];
-    std::vector<HloArrays> operands(static_cast<std::size_t>(devices_of(*module_)));
+    std::vector<std::vector<HloArrays>> operands(static_cast<std::size_t>(devices_of(*module_)), std::vector<HloArrays>(kernel.operands.size()));
     for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
-      const HloShape& shape = *computation.instructions[static_cast<std::size_t>(kernel.instruction.operands[o])].shape;
-      if (!shape.is_array() || kernel.operands[o].size() != 1) return problem(kernel, fmt::format("expected operand {} to be an array", o));
-      const Values& all = reads[static_cast<std::size_t>(kernel.operands[o].front())];
-      const std::size_t each = all.size() / operands.size();
-      for (std::size_t d = 0; d < operands.size(); ++d) {
-        const auto first = all.begin() + static_cast<std::ptrdiff_t>(d * each);
-        operands[d].push_back(array_of(shape, Values(first, first + static_cast<std::ptrdiff_t>(each))));
+      const auto shapes = leaves_of(*computation.instructions[static_cast<std::size_t>(kernel.instruction.operands[o])].shape);
+      for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
+        const int read = kernel.operands[o][leaf];
+        const Values* const all = read == HloKernel::none ? nullptr : &reads[static_cast<std::size_t>(read)];
+        for (std::size_t d = 0; d < operands.size(); ++d) {
+          if (all == nullptr) {
+            operands[d][o].push_back({shapes[leaf]->type});
+            continue;
+          }
+          const std::size_t each = all->size() / operands.size();
+          const auto first = all->begin() + static_cast<std::ptrdiff_t>(d * each);
+          operands[d][o].push_back(array_of(*shapes[leaf], Values(first, first + static_cast<std::ptrdiff_t>(each))));
+        }
       }
     }
     HloArithmetic arithmetic;

@@ -174,6 +174,7 @@ ENTRY e {
     options.counts.branches = {{"chosen", branch}};
     return checked(ring(4), numbers_of(choice, options));
   };
+  EXPECT_TRUE(checked(ring(4), numbers_of(choice)).ok) << "each device takes its own";
   EXPECT_TRUE(with_branch(1).ok);
   EXPECT_FALSE(with_branch(0).ok);
   EXPECT_THAT(to_text(with_branch(0).problems), HasSubstr("chosen: takes branch 1, and the schedule has branch 0; `branch` chosen=1"));

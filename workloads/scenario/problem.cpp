@@ -164,6 +164,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   const Machine& machine = system.machine;
   options.rates = {peak_of(machine, DType::bf16).count() * machine.chip.matmul_efficiency, machine.chip.hbm_bandwidth.count(), machine.link.front().bandwidth.count()};
   options.machine = &machine;
+  options.cells = cells_along(system);
   if (spec.estimated_cycles && !options.clock_hz) options.clock_hz = tpu_clock_hz(machine);
   if (spec.estimated_cycles && !options.clock_hz) return Diagnostic{of_field("hlo_cost"), fmt::format("estimated-cycles needs `clock` here: that of {} is not known", machine.name)};
   if (spec.equals && !options.values) return Diagnostic{of_field("equals"), "belongs to checks on numbers, so not to those of the structure only"};

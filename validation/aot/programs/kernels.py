@@ -1,4 +1,4 @@
-"""Pallas kernels among XLA's own operations: a product of our own, with and without its cost, and JAX's flash, splash and paged attention on TPUs and its attention by Triton."""
+"""Pallas kernels among XLA's own operations: a product of our own, with and without its cost, and JAX's flash, splash, paged and ragged paged attention and grouped products on TPUs and its attention by Triton."""
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -70,6 +70,25 @@ def paged(mesh, sequences=32, heads=16, groups=4, head=128, pages=1024, tokens=3
     held = argument(mesh, (groups * mesh.size, pages, tokens, head), "x")
     return jax.jit(mapped), (argument(mesh, (sequences, heads * mesh.size, head), None, "x"), held, held, argument(mesh, (sequences,), dtype=jnp.int32),
                              argument(mesh, (sequences, places), dtype=jnp.int32))
+
+
+def ragged_paged(mesh, tokens=512, heads=8, head=128, groups=2, pages=512, page=32, sequences=16, places=64):
+    """Prompts and single tokens of many sequences in one batch see keys and values in pages; heads, groups: of a device."""
+    from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
+    def body(q, kv, lens, table, starts, count):
+        return ragged_paged_attention(q, kv, lens, table, starts, count, num_kv_pages_per_block=8, num_queries_per_block=32, vmem_limit_bytes=32 * 2 ** 20)
+    mapped = jax.shard_map(body, mesh=mesh, in_specs=(P(None, "x"), P(None, None, "x"), P(), P(), P(), P()), out_specs=P(None, "x"), check_vma=False)
+    whole = lambda *shape: argument(mesh, shape, dtype=jnp.int32)
+    return jax.jit(mapped), (argument(mesh, (tokens, heads * mesh.size, head), None, "x"), argument(mesh, (pages, page, 2 * groups * mesh.size, head), None, None, "x"),
+                             whole(sequences), whole(sequences, places), whole(sequences + 1), whole(1))
+
+
+def megablox(mesh, rows=4096, features=2048, wide=4096, groups=8):
+    """JAX's grouped products with gradients: rows in groups, each by its own matrix; rows: of a device."""
+    from jax.experimental.pallas.ops.tpu.megablox import ops
+    mapped = jax.shard_map(lambda x, w, sizes: ops.gmm(x, w, sizes, jnp.bfloat16, (512, 1024, 1024)), mesh=mesh, in_specs=(P("x"), P(), P()), out_specs=P("x"), check_vma=False)
+    return jax.jit(jax.grad(lambda x, w, sizes: jnp.sum(mapped(x, w, sizes).astype(jnp.float32)), (0, 1))), (
+        argument(mesh, (rows * mesh.size, features), "x"), argument(mesh, (groups, features, wide)), argument(mesh, (groups,), dtype=jnp.int32))
 
 
 def triton(mesh, sequences=2, length=2048, heads=8, head=64):

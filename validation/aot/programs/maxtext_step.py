@@ -27,10 +27,11 @@ def step(mesh, target, **settings):
     slices = len({getattr(device, "slice_index", 0) for device in mesh.devices.flat})
     axes = dict(mesh.shape)
     within = {axis: size // slices if axis == "data" else size for axis, size in axes.items()}
+    key = {"stage": "pipeline"}  # where a key of base.yml has another name than its axis
+    parallel = {f"ici_{key.get(axis, axis)}_parallelism": size for axis, size in ({"fsdp": 1} | within).items()}
     config = pyconfig.initialize(
         ["", str(pathlib.Path(pyconfig.__file__).parent / "base.yml")], run_name="step", compile_topology=target, compile_topology_num_slices=slices,
-        enable_checkpointing=False, log_config=False, dcn_data_parallelism=slices, **{f"ici_{axis}_parallelism": size for axis, size in ({"fsdp": 1} | within).items()},
-        **settings)
+        enable_checkpointing=False, log_config=False, dcn_data_parallelism=slices, **parallel, **settings)
     whole = Mesh(mesh.devices.reshape([axes.get(axis, 1) for axis in config.mesh_axes]), config.mesh_axes)
     arguments, _, shardings, _, model = train_compile.get_shaped_inputs(whole, config)
     function, *given, static, donated = maxtext_utils.get_functional_train_with_signature(
