@@ -258,7 +258,7 @@ TEST(MachineConfig, MeasuredValuesStandBesideThoseOfTheDataSheet) {
   EXPECT_EQ(read_machine(both, "m", MachineValues::spec)->name, "ideal:spec");
   EXPECT_EQ(read_machine(text, "m", MachineValues::spec)->chip.hbm_bandwidth, read_machine(text, "m")->chip.hbm_bandwidth) << "where there is none, the value";
   for (const MachineValues values : {MachineValues::measured, MachineValues::spec}) {
-    EXPECT_THAT(to_text(read_machine(with("value: \"4 TB/s\" spec: \"5 TB\""), "m", values).error()), ::testing::HasSubstr("a bandwidth needs a unit")) << "both are read";
+    EXPECT_THAT(to_text(read_machine(with("value: \"4 TB/s\" spec: \"5 TB\""), "m", values).error()), ::testing::HasSubstr("a bandwidth needs a known unit")) << "both are read";
     EXPECT_FALSE(read_machine(with("value: \"4 TB\" spec: \"5 TB/s\""), "m", values));
   }
 }

@@ -129,7 +129,7 @@ TEST(KernelCommands, GatheredAndBatchedSystems) {
   EXPECT_EQ(batched.at("received_bytes"), 0);
   EXPECT_EQ(batched.at("link_bytes"), 0.0);
   // A small one is its launch and its pivots, one after the other, and the FLOPs of all devices are told.
-  const json small = parsed({"run", "--machine", "dgx_h100", "--slice", "1x8"}, apart);
+  const json small = parsed({"run", "--machine", "dgx_h100:spec", "--slice", "1x8"}, apart);
   EXPECT_NEAR(small.at("makespan_s").get<double>(), 5e-6 + 16 * 2.1e-6, 1e-12);
   EXPECT_NEAR(small.at("flops").get<double>(), 8 * (2.0 / 3 * 16 * 16 * 16 + 2 * 16 * 16), 16);
 }

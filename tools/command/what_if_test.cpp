@@ -104,7 +104,7 @@ TEST(Precision, IsTheBf16PassesOfFloat32Products) {
 
 TEST(Precision, IsTf32OnGpusUnlessItIsTheHighest) {
   const auto seconds = [](const std::string& precision) {
-    return json_of("run --machine dgx_h100 --slice 1x1 --mesh row=1,col=1 --algorithm collective --gemm m=8192,n=8192,k=8192,dtype=f32" + precision)["compute_s"].get<double>() - 5e-6;
+    return json_of("run --machine dgx_h100:spec --slice 1x1 --mesh row=1,col=1 --algorithm collective --gemm m=8192,n=8192,k=8192,dtype=f32" + precision)["compute_s"].get<double>() - 5e-6;
   };
   EXPECT_NEAR(seconds(""), 2 * std::pow(8192, 3) / 494.7e12, 1e-9);
   EXPECT_EQ(seconds(" --precision high"), seconds(""));

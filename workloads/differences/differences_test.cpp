@@ -374,7 +374,7 @@ TEST(ModuleDifferences, WhatCannotBeComparedSaysWhy) {
               HasSubstr("expected a mesh of the module's 4 devices, found row=8"));
   EXPECT_THAT(error_of(ring(e, 4), {{"slice", "4"}, {"algorithm", "collectiv"}}), HasSubstr("collectiv"));
   EXPECT_THAT(error_of(ring(e, 4), {{"slice", "4"}, {"algorithm", "collective"}, {"workload", "gpt3-block"}}),
-              HasSubstr("`hlo`, `program` and `training`, found several"));
+              HasSubstr("`msccl` and `chakra`, found several"));
 }
 
 }  // namespace

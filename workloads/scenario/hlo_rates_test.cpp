@@ -37,11 +37,11 @@ TEST(HloRates, AreThoseOfTheOperandsTypes) {
   const auto expect = [&](const std::string& machine, const std::string& operands, const std::string& result, double rate) {
     EXPECT_NEAR(seconds_of(machine, operands, result), flops / rate, 1e-9 * flops / rate + 1e-9) << machine << " " << operands;
   };
-  expect("dgx_h100", "bf16", "bf16", 989.4e12);
-  expect("dgx_h100", "bf16", "f32", 989.4e12);
-  expect("dgx_h100", "f8e4m3fn", "bf16", 1978.9e12);
-  expect("dgx_h100", "f8e5m2", "f32", 1978.9e12);
-  expect("dgx_h100", "s8", "s32", 1978.9e12);
+  expect("dgx_h100:spec", "bf16", "bf16", 989.4e12);
+  expect("dgx_h100:spec", "bf16", "f32", 989.4e12);
+  expect("dgx_h100:spec", "f8e4m3fn", "bf16", 1978.9e12);
+  expect("dgx_h100:spec", "f8e5m2", "f32", 1978.9e12);
+  expect("dgx_h100:spec", "s8", "s32", 1978.9e12);
   expect("tpu_v5e", "s8", "s32", 394e12);
   expect("tpu_v5e", "f8e4m3fn", "bf16", 197e12);  // no units for it
   expect("tpu_v6e", "f8e5m2", "bf16", 920e12);
@@ -55,10 +55,10 @@ TEST(HloRates, OfFloat32FollowThePrecisionOfTheProduct) {
   expect("tpu_v5e", "", 197e12);
   expect("tpu_v5e", ", operand_precision={high,default}", 197e12 / 3);
   expect("tpu_v5e", ", operand_precision={highest,highest}", 197e12 / 6);
-  expect("dgx_h100", "", 494.7e12);
-  expect("dgx_h100", ", operand_precision={high,high}", 494.7e12);
-  expect("dgx_h100", ", operand_precision={highest,highest}", 66.9e12);
-  expect("dgx_h100", ", algorithm=dot_bf16_bf16_f32", 989.4e12);
+  expect("dgx_h100:spec", "", 494.7e12);
+  expect("dgx_h100:spec", ", operand_precision={high,high}", 494.7e12);
+  expect("dgx_h100:spec", ", operand_precision={highest,highest}", 66.9e12);
+  expect("dgx_h100:spec", ", algorithm=dot_bf16_bf16_f32", 989.4e12);
 }
 
 }  // namespace

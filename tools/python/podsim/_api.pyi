@@ -82,24 +82,22 @@ def compare(
     Optional[Union[_Mesh, Sequence[_Mesh]]] = ..., mesh_order: Optional[_Path] = ..., allow_split_axes: Optional[bool] = ..., contiguous_submeshes:
     Optional[bool] = ..., devices: Optional[_Values] = ..., precision: Optional[Literal['default', 'high', 'highest']] = ..., topology: Optional[_Path] = ...,
     pods: Optional[Union[int, str]] = ..., fail: Optional[_Values] = ..., degrade: Optional[_Pairs] = ..., straggler: Optional[_Pairs] = ..., seed:
-    Optional[Union[int, str]] = ..., gemm: Optional[_Gemm] = ..., collective: Optional[_Values] = ..., schedule: Optional[Union[Schedule, _Path]] = ..., msccl:
-    Optional[Union[_Path, Sequence[_Path]]] = ..., chakra: Optional[_Path] = ..., chakra_groups: Optional[_Path] = ..., chakra_cost:
-    Optional[Literal['recorded', 'flops']] = ..., plan: Optional[Union[Plan, _Path]] = ..., program: Optional[_Path] = ..., shape: Optional[Union[str,
-    Mapping[str, _Extents]]] = ..., shard: Optional[Union[str, Mapping[str, _Spec]]] = ..., out: Optional[Union[str, Mapping[str, _Spec]]] = ..., choose:
-    Optional[Literal['default', 'bytes', 'time']] = ..., chain: Optional[bool] = ..., minimise: Optional[Literal['bytes', 'collectives', 'time']] = ...,
-    replicate: Optional[_Values] = ..., look_ahead: Optional[Union[int, str]] = ..., order: Optional[Literal['transposed', 'natural']] = ..., overlap:
-    Optional[Union[int, str]] = ..., axis: Optional[_Values] = ..., bytes: Optional[_Values] = ..., dtype: Optional[Literal['f32', 'bf16', 'f8e4m3fn', 'f8e5m2',
-    's8', 'c64', 's32']] = ..., root: Optional[Union[int, str]] = ..., chunks: Optional[Union[int, str]] = ..., shift: Optional[Union[int, str]] = ..., pairs:
-    Optional[_Path] = ..., pass_: Optional[Literal['forward', 'backward', 'both']] = ..., pad: Optional[bool] = ..., algorithm: Optional[_Pairs] = ...,
-    dataflow: Optional[_Values] = ..., slice_count: Optional[_Pairs] = ..., block: Optional[Union[int, str]] = ..., prefetch: Optional[Union[int, str]] = ...,
-    slice_copies: Optional[bool] = ..., wang_operand: Optional[Literal['x', 'w']] = ..., collectives: Optional[_Values] = ..., given: Optional[_Values] = ...,
-    workload: Optional[_Path] = ..., only: Optional[Literal['gemm', 'other']] = ..., batch: Optional[Union[int, str]] = ..., seq: Optional[Union[int, str]] =
-    ..., heads: Optional[Union[int, str]] = ..., kv_heads: Optional[Union[int, str]] = ..., head_dim: Optional[Union[int, str]] = ..., ff: Optional[Union[int,
-    str]] = ..., layers: Optional[Union[int, str]] = ..., training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ...,
-    batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline: Optional[_Values] = ..., virtual_stages:
-    Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer:
-    Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Path] = ..., hlo_cost: Optional[Literal['model',
-    'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite:
+    Optional[Union[int, str]] = ..., gemm: Optional[_Gemm] = ..., collective: Optional[_Values] = ..., msccl: Optional[Union[_Path, Sequence[_Path]]] = ...,
+    program: Optional[_Path] = ..., shape: Optional[Union[str, Mapping[str, _Extents]]] = ..., shard: Optional[Union[str, Mapping[str, _Spec]]] = ..., out:
+    Optional[Union[str, Mapping[str, _Spec]]] = ..., choose: Optional[Literal['default', 'bytes', 'time']] = ..., chain: Optional[bool] = ..., minimise:
+    Optional[Literal['bytes', 'collectives', 'time']] = ..., replicate: Optional[_Values] = ..., look_ahead: Optional[Union[int, str]] = ..., order:
+    Optional[Literal['transposed', 'natural']] = ..., overlap: Optional[Union[int, str]] = ..., axis: Optional[_Values] = ..., bytes: Optional[_Values] = ...,
+    dtype: Optional[Literal['f32', 'bf16', 'f8e4m3fn', 'f8e5m2', 's8', 'c64', 's32']] = ..., root: Optional[Union[int, str]] = ..., chunks: Optional[Union[int,
+    str]] = ..., shift: Optional[Union[int, str]] = ..., pairs: Optional[_Path] = ..., pass_: Optional[Literal['forward', 'backward', 'both']] = ..., pad:
+    Optional[bool] = ..., algorithm: Optional[_Pairs] = ..., dataflow: Optional[_Values] = ..., slice_count: Optional[_Pairs] = ..., block: Optional[Union[int,
+    str]] = ..., prefetch: Optional[Union[int, str]] = ..., slice_copies: Optional[bool] = ..., wang_operand: Optional[Literal['x', 'w']] = ..., collectives:
+    Optional[_Values] = ..., given: Optional[_Values] = ..., workload: Optional[_Path] = ..., only: Optional[Literal['gemm', 'other']] = ..., batch:
+    Optional[Union[int, str]] = ..., seq: Optional[Union[int, str]] = ..., heads: Optional[Union[int, str]] = ..., kv_heads: Optional[Union[int, str]] = ...,
+    head_dim: Optional[Union[int, str]] = ..., ff: Optional[Union[int, str]] = ..., layers: Optional[Union[int, str]] = ..., training: Optional[Union[_Path,
+    Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline:
+    Optional[_Values] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan:
+    Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Path] = ..., hlo_cost:
+    Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite:
     Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
     Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] = ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover:
     Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']]
