@@ -1,6 +1,7 @@
 // All-reduces of data that the devices do not divide: by every algorithm, of every size, the sums are right and every engine agrees.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "algorithms/collectives/testing.hpp"
@@ -97,6 +98,17 @@ TEST(AnySize, TakesAsLongAsTheNextMultiple) {
     };
     for (const std::int64_t elements : {17, 20, 23}) EXPECT_DOUBLE_EQ(seconds(elements), seconds(24)) << algorithm << " " << elements;
   }
+}
+
+TEST(AnySize, OfAnAllReduceByRotationsPlacesEachPartOnce) {
+  // 64 elements on a line, in two parts: there and back each, and the padding; not one place for each of 16 blocks.
+  const SmallSystem pod = small_system(testing::ideal_machine(), {4, 4});
+  const Schedule padded = testing::lowered_collective(pod, CollectiveKind::all_reduce, {"row", "col"}, Bytes{63 * float_bytes}, "rotations");
+  const auto places = std::ranges::count_if(padded.programs.front().tasks, [](const Task& task) {
+    const auto* local = std::get_if<Local>(&task.op);
+    return local != nullptr && local->kind == LocalKind::alias;
+  });
+  EXPECT_EQ(places, 2 + 2 * 2);
 }
 
 TEST(AnySize, ThatDividesIsAsItWas) {

@@ -174,6 +174,16 @@ Expected<std::pair<Side, Side>> open_sides(const Collective& collective, int gro
   return std::pair{Side{std::move(*in), gathers ? *others : parts, gathers}, Side{std::move(*out), gathers ? parts : *others, scatters}};
 }
 
+/// A piece of an all-reduce: as many elements as that part of all blocks has. No device keeps a block of it, so it is cut where it is one region.
+Region piece_of(const Region& data, const Side& side, const Part& part, int group) {
+  Region piece = data;
+  Range& cut = piece.dims[part.dim];
+  const std::int64_t unit = static_cast<int>(part.dim) == side.blocks.dim() ? group : 1;
+  cut.offset += part.begin * unit;
+  cut.length = part.length * unit;
+  return piece;
+}
+
 /// All phases of all pieces. An axis takes chunks phase by phase, small ones first; a reduce-scatter is an all-gather backwards. Whole parts do not
 /// wait for each other: latencies add up.
 Status run_phases(CollectiveKind kind, std::size_t chunks, const CollectiveAlgorithm& on_one_axis, const std::vector<AxisView>& axes,
@@ -230,8 +240,11 @@ Expected<Expansion> rotations(const Mesh& mesh, const Program& program, const Co
     const Region first_block = in.blocks.block(0, in.parts[p]);
     Piece& piece = pieces[p].emplace(builder, axes, elements_of(first_block), dtype, std::move(name));
     if (in.one_block) piece.start_with_own_block();
-    after[p] = in.one_block ? alias(builder, first_block, piece.own_block(), {})
-                            : alias_blocks(builder, in.blocks, in.parts[p], piece.all_blocks(), true, {});
+    if (collective.kind == all_reduce)
+      after[p] = alias(builder, piece_of(collective.input, in, in.parts[p], group), piece.all_blocks(), {});
+    else
+      after[p] = in.one_block ? alias(builder, first_block, piece.own_block(), {})
+                              : alias_blocks(builder, in.blocks, in.parts[p], piece.all_blocks(), true, {});
   }
   if (exchanges && collective.input.buffer == collective.output.buffer) {  // what is sent must not be overwritten
     Edges all_in;
@@ -241,7 +254,9 @@ Expected<Expansion> rotations(const Mesh& mesh, const Program& program, const Co
   if (auto ok = run_phases(collective.kind, cut.chunks, on_one_axis, axes, pieces, after); !ok) return ok.error();
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     if (!pieces[p]) continue;
-    if (out.one_block)
+    if (collective.kind == all_reduce)
+      alias(builder, pieces[p]->all_blocks(), piece_of(collective.output, out, out.parts[p], group), after[p]);
+    else if (out.one_block)
       alias(builder, pieces[p]->own_block(), out.blocks.block(0, out.parts[p]), after[p]);
     else
       alias_blocks(builder, out.blocks, out.parts[p], pieces[p]->all_blocks(), false, after[p]);
