@@ -52,13 +52,17 @@ class CallShapes {
   const HloComputation& callee_;
 };
 
+/// ((operands), result, ..)
+bool starts_with_operands(const HloShape& shape) { return shape.elements.size() > 1 && shape.elements.front().is_tuple(); }
+
 Status check_call(const CallShapes& shapes, const HloInstruction& instruction, HloRole role, std::size_t branch) {
   const bool starts = instruction.phase == HloPhase::start;
   switch (role) {
     case HloRole::calls:
       if (instruction.phase != HloPhase::whole && !starts) return success();
-      if (auto ok = shapes.takes_operands(0, instruction.operands.size()); !ok || starts) return ok;
-      return shapes.gives(*instruction.shape);
+      if (auto ok = shapes.takes_operands(0, instruction.operands.size()); !ok) return ok;
+      if (!starts) return shapes.gives(*instruction.shape);
+      return starts_with_operands(*instruction.shape) ? shapes.gives(instruction.shape->elements[1]) : success();
     case HloRole::to_apply:
       if (instruction.opcode != HloOpcode::call) return success();
       if (auto ok = shapes.takes_operands(0, instruction.operands.size()); !ok) return ok;

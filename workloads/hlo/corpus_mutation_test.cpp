@@ -1,10 +1,12 @@
 // Mutants of modules that compilers made (validation/aot): reading, counting, memory and schedules give a value or an error, never a crash.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "sim/base/rng.hpp"
 #include "sim/base/test_asked.hpp"
 #include "sim/base/test_cases.hpp"
 #include "sim/config/byte_source.hpp"
@@ -74,6 +76,37 @@ TEST(StoredModules, MutantsGiveAValueOrAnError) {
   }
   EXPECT_GT(read, mutated / 5);
   EXPECT_GT(written, mutated / 10);
+}
+
+/// Doubles a dimension of what an instruction gives; false: it gives no array with dimensions, or may give what it likes: constants that the text leaves out,
+/// indices, one number everywhere (a scatter takes windows of any length), random numbers, what a kernel gives.
+bool double_a_dimension(std::string& line, Rng& random) {
+  const std::size_t equals = line.find(" = "), open = line.find('[', equals), shut = line.find(']', equals), call = line.find('(', shut);
+  if (equals == std::string::npos || open == std::string::npos || shut == std::string::npos || call == std::string::npos || shut == open + 1 || line[equals + 3] == '(') return false;
+  for (const char* const free : {" constant(", " custom-call(", " iota(", ", dimensions={}", " rng-bit-generator("})
+    if (line.find(free) != std::string::npos) return false;
+  std::vector<std::size_t> ends;  // of each dimension
+  for (std::size_t at = open + 1; at <= shut; ++at)
+    if (line[at] == ',' || line[at] == ']') ends.push_back(at);
+  const std::size_t which = random.below(ends.size()), begin = which == 0 ? open + 1 : ends[which - 1] + 1;
+  line.replace(begin, ends[which] - begin, std::to_string(2 * std::stoll(line.substr(begin, ends[which] - begin))));
+  return true;
+}
+
+TEST(StoredModules, AChangedDimensionIsRefusedWithItsPlace) {
+  const std::vector<Stored> modules = short_modules();
+  Rng random{7, 36};
+  const int wanted = test::asked("PODSIM_HLO_DIMENSIONS", test::cases(3000, 300));
+  int changed = 0;
+  for (int i = 0; changed < wanted; ++i) {
+    const Stored& stored = modules[static_cast<std::size_t>(i) % modules.size()];
+    const std::size_t at = random.below(stored.text.size()), begin = stored.text.rfind('\n', at) + 1, end = std::min(stored.text.find('\n', at), stored.text.size());
+    std::string line = stored.text.substr(begin, end - begin);
+    if (begin == 0 || !double_a_dimension(line, random)) continue;
+    ++changed;
+    const auto module = parse_hlo(stored.text.substr(0, begin) + line + stored.text.substr(end), "m");
+    EXPECT_TRUE(!module && module.error().where.line > 1) << stored.name << ": " << line << "\n" << (module ? "is taken" : to_text(module.error()));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "workloads/hlo/hlo_module.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace podsim {
 
@@ -37,6 +38,27 @@ const HloComputation* called(const HloModule& module, const HloInstruction& inst
   for (const HloCall& call : instruction.calls)
     if (call.role == role && n-- == 0) return &module.computations[static_cast<std::size_t>(call.computation)];
   return nullptr;
+}
+
+std::vector<std::int64_t> listed_dimensions(const HloAttributes& attributes, std::string_view name) {
+  std::vector<std::int64_t> dimensions;
+  for (const HloAttribute& attribute : attributes.others) {
+    if (attribute.name != name) continue;
+    const char *at = attribute.text.data(), *const end = at + attribute.text.size();
+    while (at != end) {
+      std::int64_t value = 0;
+      const auto [rest, status] = std::from_chars(at, end, value);
+      if (status == std::errc{}) dimensions.push_back(value);
+      at = status == std::errc{} ? rest : at + 1;
+    }
+  }
+  return dimensions;
+}
+
+std::optional<std::int64_t> number_named(const HloAttributes& attributes, std::string_view name) {
+  const std::vector<std::int64_t> numbers = listed_dimensions(attributes, name);
+  if (numbers.size() != 1) return std::nullopt;
+  return numbers[0];
 }
 
 }  // namespace podsim

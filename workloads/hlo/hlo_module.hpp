@@ -210,6 +210,11 @@ std::int64_t devices_of(const HloModule& module);
 /// Of a collective: what its ids count.
 HloGroupMode group_mode_of(const HloAttributes& attributes);
 
+/// The dimensions that an attribute without a field of its own lists, "{0,1}"; empty where it is not there or lists none.
+std::vector<std::int64_t> listed_dimensions(const HloAttributes& attributes, std::string_view name);
+/// The attribute's number; nullopt where it is not there or none.
+std::optional<std::int64_t> number_named(const HloAttributes& attributes, std::string_view name);
+
 /// The first computation of a role, or nullptr.
 const HloComputation* called(const HloModule& module, const HloInstruction& instruction, HloRole role);
 /// The n-th one: branch n of a conditional.

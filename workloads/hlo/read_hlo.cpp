@@ -12,6 +12,7 @@
 #include "workloads/hlo/hlo_header.hpp"
 #include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_statement.hpp"
+#include "workloads/hlo/instruction_shapes.hpp"
 #include "workloads/hlo/link_hlo.hpp"
 
 namespace podsim {
@@ -34,7 +35,8 @@ class HloModuleReader {
     if (const auto ok = read_text(); !ok) return ok.error();
     if (const auto ok = link_hlo(module_, links_, entries_, cursor_, warnings_, tolerant_); !ok) return ok.error();
     if (!tolerant_)
-      if (const auto ok = check_call_shapes(module_); !ok) return ok.error();
+      for (const auto check : {check_call_shapes, check_entry_layout})
+        if (const auto ok = check(module_); !ok) return ok.error();
     if (module_.warnings.empty()) {
       join_async_collectives(module_);
       join_sends(module_);
@@ -276,47 +278,15 @@ class HloModuleReader {
     return success();
   }
 
-  /// What everything that follows relies on: elements of tuples are there, and a reference has operands to refer to.
+  /// What everything that follows relies on: shapes follow from those of operands, elements of tuples are there, and a reference has operands to refer to.
   Status check(const HloComputation& computation, const HloInstruction& instruction, const HloStatement& statement) {
-    const auto operand_shape = [&](std::size_t i) -> const HloShape* {
-      if (i >= instruction.operands.size() || instruction.operands[i] == HloInstruction::missing) return nullptr;
-      return &*computation.instructions[static_cast<std::size_t>(instruction.operands[i])].shape;
-    };
-    const auto fail = [&](const std::string& message) -> Status {
-      if (!tolerant_) return Diagnostic{cursor_.where(statement.at), message};
-      warnings_.add("instructions that do not fit their operands", statement.at);
-      return success();
-    };
-    if (instruction.opcode == HloOpcode::get_tuple_element) {
-      if (instruction.operands.size() != 1)
-        return fail(fmt::format("expected one operand of get-tuple-element, got {}", instruction.operands.size()));
-      const HloShape* const shape = operand_shape(0);
-      const auto index = static_cast<std::size_t>(instruction.number);
-      if (shape != nullptr && index >= shape->elements.size())
-        return fail(fmt::format("expected an index below the {} elements of the tuple, got {}", shape->elements.size(), instruction.number));
-      if (shape != nullptr && !same_dims(shape->elements[index], *instruction.shape))
-        return fail(fmt::format("expected the shape of element {}, {}, got {}", index, short_text(shape->elements[index]).substr(0, 200),
-                                short_text(*instruction.shape).substr(0, 200)));
-    }
-    if (instruction.opcode == HloOpcode::tuple && instruction.operands.size() != instruction.shape->elements.size())
-      return fail(fmt::format("expected a tuple of {} elements, as it has operands, got {}", instruction.operands.size(),
-                              instruction.shape->elements.size()));
-    if (instruction.opcode == HloOpcode::tuple || instruction.opcode == HloOpcode::opt_barrier)
-      for (std::size_t o = 0; o < instruction.operands.size(); ++o) {
-        const HloShape &told = instruction.opcode == HloOpcode::tuple ? instruction.shape->elements[o] : *instruction.shape, *const shape = operand_shape(o);
-        if (shape != nullptr && !same_dims(told, *shape))
-          return fail(fmt::format("expected the shape of operand {}, {}, got {}", o, short_text(*shape).substr(0, 200), short_text(told).substr(0, 200)));
-      }
-    // Scalars may stand for the bounds of a clamp and the choice of a select.
-    const bool takes_scalars = instruction.opcode == HloOpcode::select || instruction.opcode == HloOpcode::clamp;
-    if (is_elementwise(instruction.opcode) && instruction.opcode != HloOpcode::bitcast_convert && instruction.phase == HloPhase::whole && instruction.shape->is_array())
-      for (std::size_t o = 0; o < instruction.operands.size(); ++o)
-        if (const HloShape* const shape = operand_shape(o); shape != nullptr && shape->is_array() && shape->dims != instruction.shape->dims && !(takes_scalars && shape->dims.empty()))
-          return fail(fmt::format("expected operands of the dimensions of the result, {}, got {}", short_text(*instruction.shape).substr(0, 200), short_text(*shape).substr(0, 200)));
-    if (instruction.opcode == HloOpcode::opt_barrier && instruction.operands.size() != 1)
-      return fail(fmt::format("expected one operand of opt-barrier, got {}", instruction.operands.size()));
-    if ((instruction.phase == HloPhase::done || instruction.phase == HloPhase::update) && instruction.operands.empty())
-      return fail(fmt::format("expected the operation that {} ends", opcode_text(instruction)));
+    std::vector<const HloShape*> operands;
+    for (const int operand : instruction.operands)
+      operands.push_back(operand == HloInstruction::missing ? nullptr : &*computation.instructions[static_cast<std::size_t>(operand)].shape);
+    const auto problem = shape_problem(instruction, operands);
+    if (!problem) return success();
+    if (!tolerant_) return Diagnostic{cursor_.where(statement.at), *problem};
+    warnings_.add("instructions that do not fit their operands", statement.at);
     return success();
   }
 

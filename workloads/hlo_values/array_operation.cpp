@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -48,27 +47,6 @@ double nearest_of_8_bits(HloType type, double value) {
   const int exponent = std::max(std::ilogb(value), format->smallest);
   const double unit = std::ldexp(1.0, exponent - format->digits), nearest = std::nearbyint(value / unit) * unit;
   return std::fabs(nearest) > format->largest ? std::nan("") : nearest;
-}
-
-std::vector<std::int64_t> listed_dimensions(const HloAttributes& attributes, std::string_view name) {
-  std::vector<std::int64_t> dimensions;
-  for (const HloAttribute& attribute : attributes.others) {
-    if (attribute.name != name) continue;
-    const char *at = attribute.text.data(), *const end = at + attribute.text.size();
-    while (at != end) {
-      std::int64_t value = 0;
-      const auto [rest, status] = std::from_chars(at, end, value);
-      if (status == std::errc{}) dimensions.push_back(value);
-      at = status == std::errc{} ? rest : at + 1;
-    }
-  }
-  return dimensions;
-}
-
-std::optional<std::int64_t> number_named(const HloAttributes& attributes, std::string_view name) {
-  const std::vector<std::int64_t> numbers = listed_dimensions(attributes, name);
-  if (numbers.size() != 1) return std::nullopt;
-  return numbers[0];
 }
 
 }  // namespace podsim

@@ -63,11 +63,6 @@ struct ArrayOperation {
 inline constexpr std::int64_t largest_window = std::int64_t{1} << 31;
 bool is_sane(const HloWindowDimension& window);
 
-/// The dimensions that an attribute without a field of its own lists, "{0,1}"; empty where it is not there or lists none.
-std::vector<std::int64_t> listed_dimensions(const HloAttributes& attributes, std::string_view name);
-/// The attribute's number; nullopt where it is not there or none.
-std::optional<std::int64_t> number_named(const HloAttributes& attributes, std::string_view name);
-
 /// Several operations on one device, by opcode. Each returns its results, whose types and dimensions the caller compares with the shape.
 Expected<HloArrays> elementwise_operation(const ArrayOperation& operation);
 Expected<HloArrays> move_operation(const ArrayOperation& operation);

@@ -1,0 +1,431 @@
+#include "workloads/hlo/instruction_shapes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace podsim {
+
+namespace {
+
+using Problem = std::optional<std::string>;
+using Dims = std::vector<std::int64_t>;
+
+std::string cut(const HloShape& shape) { return short_text(shape).substr(0, 200); }
+std::string cut(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ",")).substr(0, 200); }
+
+/// The compilers mix widths; what holds another kind of number is another value.
+enum class Numbers : std::uint8_t { truth, integer, real, complex, none };
+Numbers numbers_of(HloType type) {
+  if (type == HloType::pred) return Numbers::truth;
+  if (is_float(type)) return Numbers::real;
+  if (is_complex(type)) return Numbers::complex;
+  return is_integer(type) ? Numbers::integer : Numbers::none;
+}
+
+bool is_static_array(const HloShape& shape) { return shape.is_array() && shape.dynamic_dims.empty(); }
+
+/// One instruction whose operands are all there.
+class Shapes {
+ public:
+  Shapes(const HloInstruction& instruction, std::span<const HloShape* const> operands)
+      : instruction_{instruction}, attributes_{*instruction.attributes}, shape_{*instruction.shape}, operands_{operands} {}
+
+  [[nodiscard]] Problem problem() const {
+    if (instruction_.phase == HloPhase::done) return of_done();
+    if (instruction_.phase == HloPhase::start) return of_start();
+    if (instruction_.phase != HloPhase::whole) return {};
+    using enum HloOpcode;
+    switch (instruction_.opcode) {
+      case get_tuple_element: return of_element();
+      case tuple: return of_tuple();
+      case opt_barrier: return operands_.size() == 1 ? same(0, shape_) : fmt::format("expected one operand of opt-barrier, got {}", operands_.size());
+      case copy:
+      case reverse:
+      case collective_permute: return operands_.size() == 1 ? alike(operand(0), shape_) : std::nullopt;
+      case dynamic_update_slice: return of_update();
+      case all_reduce:
+      case all_to_all:
+      case sort: return each_alike();
+      case all_gather: return operands_.size() == 1 ? of_blocks(operand(0), shape_) : std::nullopt;
+      case reduce_scatter: return operands_.size() == 1 ? of_blocks(shape_, operand(0)) : std::nullopt;
+      case slice: return of_slice();
+      case dynamic_slice: return has(attributes_.dynamic_slice_sizes);
+      case pad: return of_pad();
+      case reshape: return of_reshape();
+      case bitcast: return of_bitcast();
+      case transpose: return of_transpose();
+      case broadcast: return of_broadcast();
+      case reduce: return of_reduce();
+      case reduce_window: return of_window();
+      case select_and_scatter: return operands_.empty() ? std::nullopt : alike(operand(0), shape_);
+      case concatenate: return of_concatenate();
+      case gather: return of_gather();
+      case scatter: return of_scatter();
+      case dot: return of_dot();
+      default: return is_elementwise(instruction_.opcode) ? of_elementwise() : std::nullopt;
+    }
+  }
+
+ private:
+  [[nodiscard]] const HloShape& operand(std::size_t i) const { return *operands_[i]; }
+  [[nodiscard]] bool known(std::size_t i) const { return i < operands_.size() && is_static_array(operand(i)) && is_static_array(shape_); }
+
+  [[nodiscard]] Problem same(std::size_t o, const HloShape& told) const {
+    if (same_dims(told, operand(o))) return {};
+    return fmt::format("expected the shape of operand {}, {}, got {}", o, cut(operand(o)), cut(told));
+  }
+
+  /// The same dimensions and kind of numbers.
+  static Problem alike(const HloShape& given, const HloShape& told) {
+    if (!is_static_array(given) || !is_static_array(told)) return {};
+    if (given.dims == told.dims && numbers_of(given.type) == numbers_of(told.type)) return {};
+    return fmt::format("expected a result like its operand, {}, got {}", cut(given), cut(told));
+  }
+
+  [[nodiscard]] Problem has(const Dims& wanted) const {
+    if (!is_static_array(shape_) || wanted == shape_.dims) return {};
+    return fmt::format("expected a result of {}, got {}", cut(wanted), cut(shape_));
+  }
+  /// As the operand in the kind of its numbers too.
+  [[nodiscard]] Problem has(const Dims& wanted, const HloShape& of) const {
+    if (auto wrong = has(wanted)) return wrong;
+    if (!is_static_array(shape_) || numbers_of(of.type) == numbers_of(shape_.type)) return {};
+    return fmt::format("expected a result like its operand, {}, got {}", cut(of), cut(shape_));
+  }
+
+  [[nodiscard]] Problem of_element() const {
+    if (operands_.size() != 1) return fmt::format("expected one operand of get-tuple-element, got {}", operands_.size());
+    const auto index = static_cast<std::size_t>(instruction_.number);
+    if (index >= operand(0).elements.size())
+      return fmt::format("expected an index below the {} elements of the tuple, got {}", operand(0).elements.size(), instruction_.number);
+    if (same_dims(operand(0).elements[index], shape_)) return {};
+    return fmt::format("expected the shape of element {}, {}, got {}", index, cut(operand(0).elements[index]), cut(shape_));
+  }
+
+  [[nodiscard]] Problem of_tuple() const {
+    if (operands_.size() != shape_.elements.size()) return fmt::format("expected a tuple of {} elements, as it has operands, got {}", operands_.size(), shape_.elements.size());
+    for (std::size_t o = 0; o < operands_.size(); ++o)
+      if (auto wrong = same(o, shape_.elements[o])) return wrong;
+    return {};
+  }
+
+  /// The result, or the element of it, that belongs to each operand.
+  [[nodiscard]] Problem each_alike() const {
+    if (!shape_.is_tuple()) return operands_.empty() ? std::nullopt : alike(operand(0), shape_);
+    for (std::size_t o = 0; o < std::min(operands_.size(), shape_.elements.size()); ++o)
+      if (auto wrong = alike(operand(o), shape_.elements[o])) return wrong;
+    return {};
+  }
+
+  [[nodiscard]] Problem of_start() const {
+    if (instruction_.opcode == HloOpcode::all_reduce) return each_alike();
+    if (instruction_.opcode != HloOpcode::copy || operands_.size() != 1 || shape_.elements.empty()) return {};
+    return alike(operand(0), shape_.elements.front());
+  }
+
+  [[nodiscard]] Problem of_done() const {
+    if (operands_.empty()) return fmt::format("expected the operation that {} ends", opcode_text(instruction_));
+    const HloShape& started = operand(0);
+    const auto element = [&](std::size_t e) { return e < started.elements.size() ? &started.elements[e] : nullptr; };
+    const HloShape* result = nullptr;  // of ((operands), result, ..), where the operation is not written in a form of its own
+    if (started.elements.size() > 1 && started.elements.front().is_tuple())
+      result = element(1);
+    else if (instruction_.opcode == HloOpcode::all_reduce)
+      result = &started;
+    else if (instruction_.opcode == HloOpcode::copy)
+      result = element(0);
+    else if (instruction_.opcode == HloOpcode::all_gather || instruction_.opcode == HloOpcode::collective_permute)
+      result = element(1);
+    if (result == nullptr || same_dims(*result, shape_)) return {};
+    return fmt::format("expected what was started, {}, got {}", cut(*result), cut(shape_));
+  }
+
+  /// The whole is a block of each member of a group, along one dimension.
+  [[nodiscard]] Problem of_blocks(const HloShape& block, const HloShape& whole) const {
+    if (!known(0) || attributes_.dimensions.size() != 1) return {};
+    const auto dim = static_cast<std::size_t>(attributes_.dimensions.front());
+    const bool cut_there = dim < block.rank() && block.rank() == whole.rank() && block.dims[dim] > 0 && whole.dims[dim] % block.dims[dim] == 0;
+    Dims rest = block.dims;
+    if (cut_there) rest[dim] = whole.dims[dim];
+    if (cut_there && rest == whole.dims && numbers_of(block.type) == numbers_of(whole.type) && has_members(whole.dims[dim] / block.dims[dim])) return {};
+    return fmt::format("expected a block of each member of a group along dimension {}, got {} of {}", dim, cut(block), cut(whole));
+  }
+  /// Whether groups have that many members, as far as the instruction alone tells: where ids are of replicas each stands for all partitions.
+  [[nodiscard]] bool has_members(std::int64_t members) const {
+    const auto size = attributes_.replica_groups ? attributes_.replica_groups->uniform_size() : std::nullopt;
+    return !size || (group_mode_of(attributes_) == HloGroupMode::replicas_everywhere ? members % *size == 0 : members == *size);
+  }
+
+  [[nodiscard]] Problem of_slice() const {
+    if (!known(0) || attributes_.slice.empty()) return {};
+    Dims wanted;
+    for (const HloSliceExtent& extent : attributes_.slice) wanted.push_back(extent.stride > 0 ? (extent.limit - extent.start + extent.stride - 1) / extent.stride : 0);
+    if (operand(0).rank() != wanted.size()) return fmt::format("expected a slice of the {} dimensions of {}, got {}", operand(0).rank(), cut(operand(0)), wanted.size());
+    for (std::size_t d = 0; d < wanted.size(); ++d)
+      if (attributes_.slice[d].limit > operand(0).dims[d]) return fmt::format("expected a slice within dimension {} of {}, got one that ends at {}", d, cut(operand(0)), attributes_.slice[d].limit);
+    return has(wanted, operand(0));
+  }
+
+  [[nodiscard]] Problem of_update() const {
+    if (!known(0) || operands_.size() < 2) return {};
+    if (auto wrong = alike(operand(0), shape_)) return wrong;
+    const HloShape& update = operand(1);
+    if (!is_static_array(update)) return {};
+    const bool fits = update.rank() == shape_.rank() && std::equal(update.dims.begin(), update.dims.end(), shape_.dims.begin(), std::less_equal{});
+    if (fits && numbers_of(update.type) == numbers_of(shape_.type)) return {};
+    return fmt::format("expected an update within {}, got {}", cut(shape_), cut(update));
+  }
+
+  [[nodiscard]] Problem of_pad() const {
+    if (!known(0) || attributes_.padding.size() != operand(0).rank()) return {};
+    Dims wanted = operand(0).dims;
+    for (std::size_t d = 0; d < wanted.size(); ++d) {
+      const HloPadding& padding = attributes_.padding[d];
+      wanted[d] += padding.low + padding.high + std::max<std::int64_t>(wanted[d] - 1, 0) * padding.interior;
+    }
+    return has(wanted, operand(0));
+  }
+
+  [[nodiscard]] Problem of_reshape() const {
+    if (!known(0)) return {};
+    if (elements_of(operand(0)) == elements_of(shape_) && numbers_of(operand(0).type) == numbers_of(shape_.type)) return {};
+    return fmt::format("expected as many elements as its operand has, {}, got {}", cut(operand(0)), cut(shape_));
+  }
+
+  /// The same bytes, as they are or as the device stores them.
+  [[nodiscard]] Problem of_bitcast() const {
+    if (!known(0) || logical_bytes(operand(0)) == logical_bytes(shape_) || device_bytes(operand(0)) == device_bytes(shape_)) return {};
+    return fmt::format("expected as many bytes as its operand has, {}, got {}", cut(operand(0)), cut(shape_));
+  }
+
+  [[nodiscard]] Problem of_transpose() const {
+    if (!known(0) || attributes_.dimensions.size() != operand(0).rank()) return {};
+    Dims wanted;
+    for (const std::int64_t from : attributes_.dimensions) {
+      if (from < 0 || static_cast<std::size_t>(from) >= operand(0).rank()) return fmt::format("expected dimensions of {}, got {}", cut(operand(0)), from);
+      wanted.push_back(operand(0).dims[static_cast<std::size_t>(from)]);
+    }
+    return has(wanted, operand(0));
+  }
+
+  [[nodiscard]] Problem of_broadcast() const {
+    if (!known(0) || attributes_.dimensions.size() != operand(0).rank()) return {};
+    Dims wanted = shape_.dims;
+    for (std::size_t d = 0; d < operand(0).rank(); ++d) {
+      const std::int64_t to = attributes_.dimensions[d];
+      if (to < 0 || static_cast<std::size_t>(to) >= wanted.size()) return fmt::format("expected dimensions of {}, got {}", cut(shape_), to);
+      wanted[static_cast<std::size_t>(to)] = operand(0).dims[d];
+    }
+    return has(wanted, operand(0));
+  }
+
+  /// Without the dimensions that are reduced; of several arrays at once a tuple.
+  [[nodiscard]] Problem of_reduce() const {
+    if (operands_.empty() || !is_static_array(operand(0))) return {};
+    const Dims wanted = without(operand(0).dims, attributes_.dimensions);
+    if (!shape_.is_tuple()) return has(wanted, operand(0));
+    for (const HloShape& element : shape_.elements)
+      if (is_static_array(element) && element.dims != wanted) return fmt::format("expected results of {}, got {}", cut(wanted), cut(element));
+    return {};
+  }
+
+  [[nodiscard]] Problem of_window() const {
+    if (!known(0) || attributes_.window.size() != operand(0).rank()) return {};
+    Dims wanted;
+    for (std::size_t d = 0; d < operand(0).rank(); ++d) {
+      const HloWindowDimension& window = attributes_.window[d];
+      const std::int64_t base = std::max<std::int64_t>(operand(0).dims[d] - 1, 0) * window.lhs_dilate + std::min<std::int64_t>(operand(0).dims[d], 1) + window.pad_low + window.pad_high;
+      const std::int64_t reach = (window.size - 1) * window.rhs_dilate + 1;
+      wanted.push_back(base < reach || window.stride < 1 ? 0 : (base - reach) / window.stride + 1);
+    }
+    return has(wanted);
+  }
+
+  [[nodiscard]] Problem of_concatenate() const {
+    if (!known(0) || attributes_.dimensions.size() != 1 || !std::ranges::all_of(operands_, [](const HloShape* o) { return is_static_array(*o); })) return {};
+    const auto dim = static_cast<std::size_t>(attributes_.dimensions.front());
+    Dims wanted = operand(0).dims;
+    if (dim >= wanted.size()) return fmt::format("expected a dimension of {}, got {}", cut(operand(0)), dim);
+    for (std::size_t o = 1; o < operands_.size(); ++o) {
+      Dims other = operand(o).dims;
+      if (other.size() != wanted.size()) return fmt::format("expected operands of {} dimensions, got {}", wanted.size(), cut(operand(o)));
+      const std::int64_t length = wanted[dim] + other[dim];
+      wanted[dim] = other[dim] = length;
+      if (other != wanted) return fmt::format("expected operands that differ in dimension {} only, got {} and {}", dim, cut(operand(0)), cut(operand(o)));
+    }
+    return has(wanted, operand(0));
+  }
+
+  /// Of indices: their dimensions without the one along which an index lies.
+  [[nodiscard]] Dims places(const HloShape& indices) const {
+    Dims dims = indices.dims;
+    const std::int64_t vector = number_named(attributes_, "index_vector_dim").value_or(-1);
+    if (vector >= 0 && static_cast<std::size_t>(vector) < dims.size()) dims.erase(dims.begin() + vector);
+    return dims;
+  }
+  static Dims without(const Dims& dims, const Dims& positions) {
+    Dims rest;
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (std::ranges::find(positions, static_cast<std::int64_t>(d)) == positions.end()) rest.push_back(dims[d]);
+    return rest;
+  }
+
+  [[nodiscard]] Problem of_gather() const {
+    if (!known(0) || operands_.size() != 2 || !is_static_array(operand(1))) return {};
+    Dims window = listed_dimensions(attributes_, "slice_sizes"), left_out = listed_dimensions(attributes_, "collapsed_slice_dims");
+    if (window.size() != operand(0).rank()) return {};
+    std::ranges::copy(listed_dimensions(attributes_, "operand_batching_dims"), std::back_inserter(left_out));
+    window = without(window, left_out);
+    const Dims offsets = listed_dimensions(attributes_, "offset_dims"), batch = places(operand(1));
+    Dims wanted;
+    for (std::size_t d = 0, w = 0, b = 0; d < window.size() + batch.size(); ++d) {
+      const bool in_window = std::ranges::find(offsets, static_cast<std::int64_t>(d)) != offsets.end();
+      if (in_window ? w == window.size() : b == batch.size()) return {};
+      wanted.push_back(in_window ? window[w++] : batch[b++]);
+    }
+    return has(wanted, operand(0));
+  }
+
+  /// Arrays, then indices, then as many updates.
+  [[nodiscard]] Problem of_scatter() const {
+    const std::size_t arrays = operands_.size() / 2;
+    if (operands_.size() % 2 == 0 || arrays == 0 || !is_static_array(operand(arrays))) return {};
+    for (std::size_t a = 0; a < arrays; ++a) {
+      if (shape_.is_tuple() && a >= shape_.elements.size()) return {};
+      if (auto wrong = alike(operand(a), shape_.is_tuple() ? shape_.elements[a] : shape_)) return wrong;
+      const HloShape& updates = operand(arrays + 1 + a);
+      if (is_static_array(updates) && without(updates.dims, listed_dimensions(attributes_, "update_window_dims")) != places(operand(arrays)))
+        return fmt::format("expected an update for each place in {}, got {}", cut(operand(arrays)), cut(updates));
+    }
+    return {};
+  }
+
+  [[nodiscard]] Problem of_dot() const {
+    if (!known(0) || !known(1) || operands_.size() != 2) return {};
+    const auto &a = attributes_.lhs_contracting, &b = attributes_.rhs_contracting;
+    const auto within = [](const Dims& dims, const HloShape& shape) { return std::ranges::all_of(dims, [&](std::int64_t d) { return d >= 0 && static_cast<std::size_t>(d) < shape.rank(); }); };
+    const HloShape &lhs = operand(0), &rhs = operand(1);
+    if (!within(a, lhs) || !within(attributes_.lhs_batch, lhs)) return fmt::format("expected dimensions of {}, got {}", cut(lhs), cut(a));
+    if (!within(b, rhs) || !within(attributes_.rhs_batch, rhs)) return fmt::format("expected dimensions of {}, got {}", cut(rhs), cut(b));
+    const auto of = [](const Dims& dims, const HloShape& shape) {
+      Dims lengths;
+      for (const std::int64_t d : dims) lengths.push_back(shape.dims[static_cast<std::size_t>(d)]);
+      return lengths;
+    };
+    if (of(a, lhs) != of(b, rhs) || of(attributes_.lhs_batch, lhs) != of(attributes_.rhs_batch, rhs))
+      return fmt::format("expected operands that agree on what is contracted and on batches, got {} and {}", cut(lhs), cut(rhs));
+    Dims wanted = of(attributes_.lhs_batch, lhs);
+    for (const auto& [shape, contracting, batch] : {std::tie(lhs, a, attributes_.lhs_batch), std::tie(rhs, b, attributes_.rhs_batch)}) {
+      Dims used = contracting;
+      used.insert(used.end(), batch.begin(), batch.end());
+      std::ranges::copy(without(shape.dims, used), std::back_inserter(wanted));
+    }
+    return has(wanted);
+  }
+
+  /// Scalars may stand for the bounds of a clamp and the choice of a select.
+  [[nodiscard]] Problem of_elementwise() const {
+    if (instruction_.opcode == HloOpcode::bitcast_convert || !shape_.is_array()) return {};
+    const bool takes_scalars = instruction_.opcode == HloOpcode::select || instruction_.opcode == HloOpcode::clamp;
+    for (std::size_t o = 0; o < operands_.size(); ++o)
+      if (operand(o).is_array() && operand(o).dims != shape_.dims && !(takes_scalars && operand(o).dims.empty()))
+        return fmt::format("expected operands of the dimensions of the result, {}, got {}", cut(shape_), cut(operand(o)));
+    return of_numbers();
+  }
+
+  [[nodiscard]] Problem of_numbers() const {
+    using enum HloOpcode;
+    const auto expect = [&](std::size_t o, HloType like) -> Problem {
+      if (o >= operands_.size() || !operand(o).is_array() || numbers_of(operand(o).type) == numbers_of(like)) return {};
+      return fmt::format("expected operand {} of the kind of {}, got {}", o, name_of(like), cut(operand(o)));
+    };
+    switch (instruction_.opcode) {
+      case abs:
+      case complex:
+      case convert:
+      case imag:
+      case power:
+      case real:
+      case stochastic_convert: return {};
+      case compare:
+        if (shape_.type != HloType::pred) return fmt::format("expected a result of pred, got {}", cut(shape_));
+        return operands_.empty() ? std::nullopt : expect(1, operand(0).type);
+      case is_finite: return shape_.type == HloType::pred ? std::nullopt : Problem{fmt::format("expected a result of pred, got {}", cut(shape_))};
+      case select:
+        if (auto wrong = expect(0, HloType::pred)) return wrong;
+        for (const std::size_t o : {1, 2})
+          if (auto wrong = expect(o, shape_.type)) return wrong;
+        return {};
+      default:
+        for (std::size_t o = 0; o < operands_.size(); ++o)
+          if (auto wrong = expect(o, shape_.type)) return wrong;
+        return {};
+    }
+  }
+
+  const HloInstruction& instruction_;
+  const HloAttributes& attributes_;
+  const HloShape& shape_;
+  std::span<const HloShape* const> operands_;
+};
+
+/// `{(f32[4]{0}, /*index=1*/(bf16[8]{0}))->f32[4]{0}}`: the shapes in the first brackets, and the one behind the arrow. nullopt: it is written otherwise.
+struct EntryLayout {
+  std::vector<HloShape> parameters;
+  HloShape result;
+};
+
+std::optional<EntryLayout> layout_of(std::string_view text) {
+  EntryLayout layout;
+  std::size_t at = 0;
+  const auto skip = [&] {
+    while (at < text.size() && (text[at] == ' ' || text[at] == ',' || text.substr(at, 2) == "/*")) at = text[at] == '/' ? std::min(text.find("*/", at), text.size() - 2) + 2 : at + 1;
+  };
+  const auto read = [&](HloShape& shape) {
+    skip();
+    auto found = parse_hlo_shape(text, at, SourceLocation{});
+    if (found) shape = *std::move(found);
+    return static_cast<bool>(found);
+  };
+  if (!text.starts_with("{(")) return {};
+  at = 2;
+  for (skip(); at < text.size() && text[at] != ')'; skip())
+    if (!read(layout.parameters.emplace_back())) return {};
+  if (text.substr(std::min(at, text.size()), 3) != ")->") return {};
+  at += 3;
+  if (!read(layout.result)) return {};
+  return layout;
+}
+
+}  // namespace
+
+Status check_entry_layout(const HloModule& module) {
+  const auto told = std::ranges::find(module.others, std::string_view{"entry_computation_layout"}, &HloAttribute::name);
+  if (told == module.others.end() || module.entry == HloInstruction::missing) return success();
+  const auto layout = layout_of(told->text);
+  if (!layout) return success();
+  const HloComputation& entry = module.entry_computation();
+  if (layout->parameters.size() != entry.parameters.size())
+    return Diagnostic{{module.file, entry.line, entry.column}, fmt::format("expected the {} parameters of entry_computation_layout, got {}", layout->parameters.size(), entry.parameters.size())};
+  const auto agrees = [&](int number, const HloShape& wanted) -> Status {
+    const HloInstruction& instruction = entry.instructions[static_cast<std::size_t>(number)];
+    if (same_dims(wanted, *instruction.shape)) return success();
+    return Diagnostic{module.where(instruction), fmt::format("{}: expected {}, which entry_computation_layout says, got {}", instruction.name, cut(wanted), cut(*instruction.shape))};
+  };
+  for (std::size_t p = 0; p < entry.parameters.size(); ++p)
+    if (auto ok = agrees(entry.parameters[p], layout->parameters[p]); !ok) return ok;
+  return agrees(entry.root, layout->result);
+}
+
+std::optional<std::string> shape_problem(const HloInstruction& instruction, std::span<const HloShape* const> operands) {
+  if (std::ranges::find(operands, nullptr) != operands.end()) return {};
+  return Shapes{instruction, operands}.problem();
+}
+
+}  // namespace podsim

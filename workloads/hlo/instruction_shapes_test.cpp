@@ -1,0 +1,87 @@
+// Shapes of instructions follow from their operands: what XLA infers is taken, anything else is refused with its place.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "workloads/hlo/testing.hpp"
+
+namespace podsim {
+namespace {
+
+/// Of one instruction in an entry that has x f32[4,6], y f32[6,8], i s32[4,6], b pred[4,6] and the constant zero.
+std::string error_of(const std::string& instruction) {
+  return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\n"
+                        "ENTRY e {\n x = f32[4,6] parameter(0)\n y = f32[6,8] parameter(1)\n i = s32[4,6] parameter(2)\n b = pred[4,6] parameter(3)\n"
+                        " zero = f32[] constant(0)\n ROOT r = " + instruction + "\n}\n");
+}
+
+TEST(InstructionShapes, AreThoseThatXlaInfers) {
+  const std::string at = "m:11:2: ";
+  struct Case {
+    std::string right, wrong, error;
+  };
+  const std::vector<Case> cases{
+      {"f32[4,6] copy(x)", "f32[4,7] copy(x)", "expected a result like its operand, f32[4,6], got f32[4,7]"},
+      {"bf16[4,6] copy(x)", "s32[4,6] copy(x)", "expected a result like its operand, f32[4,6], got s32[4,6]"},
+      {"f32[6,4] transpose(x), dimensions={1,0}", "f32[4,6] transpose(x), dimensions={1,0}", "expected a result of [6,4], got f32[4,6]"},
+      {"f32[3,8] reshape(x)", "f32[3,9] reshape(x)", "expected as many elements as its operand has, f32[4,6], got f32[3,9]"},
+      {"bf16[4,12] bitcast(x)", "bf16[4,13] bitcast(x)", "expected as many bytes as its operand has, f32[4,6], got bf16[4,13]"},
+      {"f32[4,5,6] broadcast(x), dimensions={0,2}", "f32[5,5,6] broadcast(x), dimensions={0,2}", "expected a result of [4,5,6], got f32[5,5,6]"},
+      {"f32[4] reduce(x, zero), dimensions={1}, to_apply=%sum", "f32[6] reduce(x, zero), dimensions={1}, to_apply=%sum", "expected a result of [4], got f32[6]"},
+      {"f32[2,3] slice(x), slice={[1:3], [0:6:2]}", "f32[2,4] slice(x), slice={[1:3], [0:6:2]}", "expected a result of [2,3], got f32[2,4]"},
+      {"f32[4,6] slice(x), slice={[0:4], [0:6]}", "f32[4,7] slice(x), slice={[0:4], [0:7]}", "expected a slice within dimension 1 of f32[4,6], got one that ends at 7"},
+      {"f32[7,16] pad(x, zero), padding=1_2x0_0_2", "f32[7,15] pad(x, zero), padding=1_2x0_0_2", "expected a result of [7,16], got f32[7,15]"},
+      {"f32[8,6] concatenate(x, x), dimensions={0}", "f32[4,6] concatenate(x, x), dimensions={0}", "expected a result of [8,6], got f32[4,6]"},
+      {"f32[4,12] concatenate(x, x), dimensions={1}", "f32[10,6] concatenate(x, y), dimensions={0}", "expected operands that differ in dimension 0 only, got f32[4,6] and f32[6,8]"},
+      {"f32[4,8] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "f32[8,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "expected a result of [4,8], got f32[8,4]"},
+      {"f32[6,6] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}", "f32[4,8] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+       "expected operands that agree on what is contracted and on batches, got f32[4,6] and f32[6,8]"},
+      {"f32[3,3] reduce-window(x, zero), window={size=2x2 stride=1x2}, to_apply=%sum", "f32[3,6] reduce-window(x, zero), window={size=2x2 stride=1x2}, to_apply=%sum", "expected a result of [3,3], got f32[3,6]"},
+      {"f32[4,6] all-reduce(x), replica_groups={{0,1}}, to_apply=%sum", "f32[4,12] all-reduce(x), replica_groups={{0,1}}, to_apply=%sum", "expected a result like its operand, f32[4,6], got f32[4,12]"},
+      {"f32[4,12] all-gather(x), replica_groups={{0,1}}, dimensions={1}", "f32[4,13] all-gather(x), replica_groups={{0,1}}, dimensions={1}", "expected a block of each member of a group along dimension 1, got f32[4,6] of f32[4,13]"},
+      {"f32[2,6] reduce-scatter(x), replica_groups={{0,1}}, dimensions={0}, to_apply=%sum", "f32[2,3] reduce-scatter(x), replica_groups={{0,1}}, dimensions={0}, to_apply=%sum",
+       "expected a block of each member of a group along dimension 0, got f32[2,3] of f32[4,6]"},
+      {"f32[4,6,6] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,6}",
+       "f32[4,6,5] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,6}", "expected a result of [4,6,6], got f32[4,6,5]"},
+      {"f32[6,8] scatter(y, i, x), update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=%sum",
+       "f32[4,6] scatter(x, i, y), update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=%sum",
+       "expected an update for each place in s32[4,6], got f32[6,8]"},
+      {"bf16[4,6] add(x, x)", "s32[4,6] add(x, x)", "expected operand 0 of the kind of s32, got f32[4,6]"},
+      {"f32[4,6] select(b, x, x)", "f32[4,6] select(i, x, x)", "expected operand 0 of the kind of pred, got s32[4,6]"},
+      {"pred[4,6] compare(x, x), direction=LT", "f32[4,6] compare(x, x), direction=LT", "expected a result of pred, got f32[4,6]"},
+      {"s32[4,6] convert(x)", "s32[6,4] convert(x)", "expected operands of the dimensions of the result, s32[6,4], got f32[4,6]"},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(error_of(one.right), "") << one.right;
+    EXPECT_EQ(error_of(one.wrong), at + one.error) << one.wrong;
+  }
+}
+
+TEST(InstructionShapes, WhatEndsIsWhatWasStarted) {
+  const auto done = [](const std::string& start, const std::string& result) {
+    return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\nENTRY e {\n x = f32[4,6] parameter(0)\n s = " + start +
+                          "\n ROOT r = " + result + "(s)\n}\n");
+  };
+  const std::string reduces = "f32[4,6] all-reduce-start(x), replica_groups={{0,1}}, to_apply=%sum", copies = "(f32[4,6], f32[4,6], u32[]) copy-start(x)",
+                    gathers = "(f32[4,6], f32[8,6]) all-gather-start(x), replica_groups={{0,1}}, dimensions={0}";
+  EXPECT_EQ(done(reduces, "f32[4,6] all-reduce-done"), "");
+  EXPECT_EQ(done(reduces, "f32[8,6] all-reduce-done"), "m:8:2: expected what was started, f32[4,6], got f32[8,6]");
+  EXPECT_EQ(done(copies, "f32[4,6] copy-done"), "");
+  EXPECT_EQ(done(copies, "f32[5,6] copy-done"), "m:8:2: expected what was started, f32[4,6], got f32[5,6]");
+  EXPECT_EQ(done(gathers, "f32[8,6] all-gather-done"), "");
+  EXPECT_EQ(done(gathers, "f32[4,6] all-gather-done"), "m:8:2: expected what was started, f32[8,6], got f32[4,6]");
+}
+
+TEST(InstructionShapes, OfTheEntryAreThoseOfTheHeader) {
+  const auto error = [](const std::string& layout) {
+    return test::error_of("HloModule m, entry_computation_layout={" + layout + "}\nENTRY e {\n x = f32[4]{0} parameter(0)\n ROOT r = (f32[4]{0}, f32[4]{0}) tuple(x, x)\n}\n");
+  };
+  EXPECT_EQ(error("(f32[4]{0})->(f32[4]{0}, /*index=1*/f32[4]{0})"), "");
+  EXPECT_EQ(error("(f32[5]{0})->(f32[4]{0}, f32[4]{0})"), "m:3:2: x: expected f32[5], which entry_computation_layout says, got f32[4]");
+  EXPECT_EQ(error("(f32[4]{0})->(f32[4]{0}, f32[8]{0})"), "m:4:2: r: expected (f32[4], f32[8]), which entry_computation_layout says, got (f32[4], f32[4])");
+  EXPECT_EQ(error("(f32[4]{0}, f32[4]{0})->(f32[4]{0}, f32[4]{0})"), "m:2:1: expected the 2 parameters of entry_computation_layout, got 1");
+}
+
+}  // namespace
+}  // namespace podsim
