@@ -47,7 +47,7 @@ TEST(HloMoves, BroadcastsReshapesAndTransposes) {
     for (std::int64_t j = 0; j < 2; ++j)
       for (std::int64_t k = 0; k < 3; ++k) EXPECT_EQ(rotated.integers[to_size(i * 6 + j * 3 + k)], j * 12 + k * 4 + i + 1);
   EXPECT_EQ(result_of({counted("f32[2,3]")}, "ROOT r = f32[2,3] reverse(p0), dimensions={1}"), array("f32[2,3]", {3, 2, 1, 6, 5, 4}));
-  EXPECT_THAT(run_error({counted("f32[2,3]")}, "ROOT r = f32[5] reshape(p0)"), HasSubstr("expected as many elements as f32[2,3] has, got f32[5]"));
+  EXPECT_THAT(run_error({counted("f32[2,3]")}, "ROOT r = f32[5] reshape(p0)"), HasSubstr("expected as many elements as its operand has, f32[2,3], got f32[5]"));
 }
 
 TEST(HloMoves, ABitcastKeepsTheOrderInMemory) {
@@ -138,7 +138,7 @@ TEST(HloProducts, ADotSumsOverContractedDimensionsOfEachBatch) {
             20000);
   EXPECT_THAT(
       run_error({counted("f32[2,3]"), counted("f32[2,3]")}, "ROOT r = f32[2,3] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
-      HasSubstr("contracting dimensions that agree"));
+      HasSubstr("expected operands that agree on what is contracted"));
 }
 
 TEST(HloProducts, LargestSumIsThatOfAbsoluteValues) {
