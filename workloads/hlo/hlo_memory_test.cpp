@@ -41,7 +41,7 @@ TEST(HloMemoryRules, SortsAndScattersWorkInPlace) {
   const std::string compare = "%l { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = pred[] compare(p, q), direction=LT }\n",
                     add = "%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n";
   EXPECT_EQ(between(compare, made + " last = f32[1024] sort(a), dimensions={0}, to_apply=%l\n"), one);
-  const std::string scatter = " i = s32[1] custom-call(x), custom_call_target=\"make\"\n last = f32[1024] scatter({}, i, x), update_window_dims={{}}, "
+  const std::string scatter = " i = s32[1] custom-call(x), custom_call_target=\"make\"\n last = f32[1024] scatter({}, i, x), update_window_dims={{0}}, "
                               "inserted_window_dims={{}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=0, to_apply=%s\n";
   EXPECT_EQ(between(add, made + fmt::format(fmt::runtime(scatter), "a")), one);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "workloads/hlo/joined_transfers.hpp"
 
@@ -89,6 +90,13 @@ void drop_missing_calls(HloModule& module) {
       std::erase_if(instruction.calls, [](const HloCall& call) { return call.computation == HloInstruction::missing; });
 }
 
+/// That groups or pairs name; -1: none.
+std::int64_t largest_device(const HloAttributes& attributes) {
+  std::int64_t largest = attributes.replica_groups ? attributes.replica_groups->largest() : -1;
+  for (const auto& [source, target] : attributes.source_target_pairs) largest = std::max({largest, source, target});
+  return largest;
+}
+
 }  // namespace
 
 void HloWarnings::add(const std::string& message, std::size_t at) {
@@ -148,12 +156,12 @@ Status link_hlo(HloModule& module, const HloLinks& links, const std::vector<HloL
                       fmt::format("expected computations that do not call themselves, but {} closes a cycle", quoted(cyclic->name))};
   if (tolerant) drop_missing_calls(module);
   order.apply();
+  const std::int64_t there = module.num_partitions && !tolerant ? devices_of(module) : std::numeric_limits<std::int64_t>::max();
   for (const HloComputation& computation : module.computations)
     for (const HloInstruction& instruction : computation.instructions) {
-      const HloAttributes& attributes = *instruction.attributes;
-      if (attributes.replica_groups) module.named_devices = std::max(module.named_devices, attributes.replica_groups->largest() + 1);
-      for (const auto& [source, target] : attributes.source_target_pairs)
-        module.named_devices = std::max({module.named_devices, source + 1, target + 1});
+      const std::int64_t named = largest_device(*instruction.attributes);
+      if (named >= there) return Diagnostic{module.where(instruction), fmt::format("{}: expected ids below {}, got {}", instruction.name, there, named)};
+      module.named_devices = std::max(module.named_devices, named + 1);
     }
   return success();
 }

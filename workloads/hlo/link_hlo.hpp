@@ -52,8 +52,8 @@ class HloLinks {
   std::vector<OfComputation> calls_;
 };
 
-/// Errors: a computation that is not there, defined twice, or calls itself; no ENTRY or several. If tolerant, each is a warning and the call is left
-/// out.
+/// Errors: a computation that is not there, defined twice, or calls itself; no ENTRY or several; groups or pairs, run or not, of more devices than the
+/// header says. If tolerant, each but the last is a warning and the call is left out.
 Status link_hlo(HloModule& module, const HloLinks& links, const std::vector<HloLinks::Entry>& entries, const HloCursor& cursor, HloWarnings& warnings,
                 bool tolerant);
 

@@ -355,5 +355,15 @@ TEST(ReadHlo, InstructionsAndWhatTheyCallAgreeOnShapes) {
   EXPECT_EQ(error("ROOT r = (f32[4], f32[4]) tuple(x, z)"), "m:9:1: expected the shape of operand 1, f32[5], got f32[4]");
 }
 
+TEST(ReadHlo, GroupsAndPairsNameDevicesThatTheModuleHas) {
+  const auto error = [](const std::string& line) {
+    return test::error_of("HloModule m, num_partitions=4\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n%unused { u = f32[4] parameter(0)\n ROOT v = " + line +
+                          " }\nENTRY e { ROOT x = f32[4] parameter(0) }\n");
+  };
+  EXPECT_EQ(error("f32[4] all-reduce(u), replica_groups={{0,1},{2,3}}, to_apply=%sum"), "");
+  EXPECT_EQ(error("f32[4] all-reduce(u), replica_groups={{0,1},{2,4}}, to_apply=%sum"), "m:6:2: v: expected ids below 4, got 4");
+  EXPECT_EQ(error("f32[4] collective-permute(u), source_target_pairs={{0,1},{1,9}}"), "m:6:2: v: expected ids below 4, got 9");
+}
+
 }  // namespace
 }  // namespace podsim
