@@ -4,8 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
 #include "sim/base/output_file.hpp"
 #include "sim/base/units.hpp"
+#include "sim/config/files.hpp"
 #include "sim/config/machine_config.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/observations.hpp"
@@ -13,6 +18,7 @@
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/report/calibration_report.hpp"
+#include "validation/validate/training_rows.hpp"
 
 namespace podsim {
 
@@ -35,11 +41,13 @@ OptionGroup calibrate_options() {
   const OptionGroup own{{"base", field_option("machine").value, "the machine to begin with: what is not determined keeps its value"},
                         {"prior", written_as(Form::pairs, words("PATH[=SIGMA]")), "a value of the base that is known, to SIGMA of it (0.05); repeatable"},
                         {"hold", words("PATH"), "a value that stays; repeatable"},
+                        {"only", words("PATH"), "a value that is fitted, and no other that is not named so; repeatable"},
+                        {"steps", input_file("FILE"), "what the steps are that rows of training-step name; left out: validation.textproto beside their file"},
                         {"dataset", word("NAME"), "what the observations are called in the machine; left out: the first file"},
                         {"plot", output_file("FILE.svg"), "draw measured against fitted, and the residuals"},
                         {"no-curves", flag(), "one efficiency for all sizes"},
                         {"observations-only", flag(), "convert to CSV, fit nothing"}};
-  return joined({import_options(), field_options({FieldKind::Group::system}), own, output_options(table_json)});
+  return joined({import_options(), field_options({FieldKind::Group::system}), own, threads_option(), output_options(table_json)});
 }
 
 int print_observations(const Imported& imported, const Options& options, Console& console) {
@@ -49,11 +57,31 @@ int print_observations(const Imported& imported, const Options& options, Console
   return print_output(options, write_observations(imported.observations), console);
 }
 
-/// --hold --prior --dataset --no-curves
+/// The description of the steps that observations name; none: they name none. Errors: no such file, those of read_steps().
+Expected<std::optional<Study>> steps_of(const std::vector<Observation>& observations, const Options& options) {
+  const auto row = std::find_if(observations.begin(), observations.end(), is_training_step);
+  if (row == observations.end() && options.has("steps")) return Diagnostic{option("steps"), "expected rows of training-step in the observations, found none"};
+  if (row == observations.end()) return std::optional<Study>{};
+  const std::string file =
+      options.has("steps") ? options.text("steps") : (std::filesystem::path{row->where.file}.parent_path() / "validation.textproto").string();
+  const auto text = read_file(file, config_limit);
+  if (!text && !options.has("steps"))
+    return Diagnostic{row->where, "expected a description of the steps that rows name: --steps FILE, or validation.textproto beside this file, found neither"};
+  if (!text) return text.error();
+  auto study = read_steps(*text, file);
+  if (!study) return study.error();
+  return std::optional{*std::move(study)};
+}
+
+/// --hold --only --prior --dataset --no-curves --threads
 Expected<CalibrateOptions> fit_options(const Options& options) {
   CalibrateOptions how;
   how.dataset = as_utf8(options.has("dataset") ? options.text("dataset") : options.texts("observations").front());
   how.hold = options.texts("hold");
+  how.only = options.texts("only");
+  const auto threads = options.integer("threads", 0, 1024);
+  if (!threads) return threads.error();
+  how.threads = static_cast<int>(*threads);
   how.curves = !options.flag("no-curves");
   for (const std::string& text : options.texts("prior")) {
     auto prior = parse_prior(text);
@@ -74,6 +102,9 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   for (std::string& doubt : warn(doubts_about(*imported, system->machine), console)) imported->notes.push_back(std::move(doubt));
   auto how = fit_options(options);
   if (!how) return how.error();
+  const auto steps = steps_of(imported->observations, options);
+  if (!steps) return steps.error();
+  if (*steps) how->step_time = step_predictor(**steps, *system);
   ProgressLine line{console, options.flag("quiet")};
   line.count_seconds();
   how->stop = console.interrupted;

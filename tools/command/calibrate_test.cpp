@@ -174,6 +174,54 @@ TEST(Calibrate, AHeldValueStays) {
   for (const auto& parameter : json["parameters"]) EXPECT_THAT(parameter["path"].get<std::string>(), ::testing::Not(HasSubstr("].bandwidth")));
 }
 
+const std::string steps_of_a_model = R"(format_version: 1
+machine: "tpu_v4"
+system { slice: "2x2x1" }
+step {
+  name: "MODEL"
+  maxtext: "base_emb_dim=512 base_num_query_heads=4 base_num_kv_heads=4 base_mlp_dim=2048 base_num_decoder_layers=4 vocab_size=1024 per_device_batch_size=BATCH"
+  maxtext: "ici_fsdp_parallelism=4 dcn_data_parallelism=-1"
+}
+)";
+std::string with(std::string text, const std::string& what, const std::string& by) { return text.replace(text.find(what), what.size(), by); }
+
+TEST(Calibrate, FitsTrainingStepsThatAFileDescribes) {
+  const Folder folder;
+  const std::string small = with(with(steps_of_a_model, "MODEL", "small"), "BATCH", "8"), large = with(with(steps_of_a_model, "MODEL", "large"), "BATCH", "32");
+  const std::string steps = folder.file("steps.textproto", small + large.substr(large.find("step {"))), none = folder.file("none.yml", "");
+  std::string rows = "op,devices,bytes,seconds,slice,step,pods\n";
+  for (const auto& [step, batch] : {std::pair{"small", "8"}, {"large", "32"}})
+    for (const int pods : {1, 2, 4}) {
+      const auto run = json_of(fmt::format("run --machine tpu_v4 --slice 2x2x1 --pods {} --set chip.matmul_efficiency=0.6 --set dcn.sync=2ms --maxtext {} base_emb_dim=512 "
+                                           "base_num_query_heads=4 base_num_kv_heads=4 base_mlp_dim=2048 base_num_decoder_layers=4 vocab_size=1024 per_device_batch_size={} "
+                                           "ici_fsdp_parallelism=4 dcn_data_parallelism=-1",
+                                           pods, none, batch));
+      rows += fmt::format("training-step,{},,{},2x2x1,{},{}\n", 4 * pods, run["makespan_s"].get<double>(), step, pods);
+    }
+  const std::string file = folder.file("rows.csv", rows), line = "calibrate " + file + " --base tpu_v4 --slice 2x2x1 --set chip.matmul_efficiency=1";
+  const auto json = json_of(line + " --steps " + steps + " --only chip.matmul_efficiency --only dcn.sync");
+  ASSERT_EQ(json["parameters"].size(), 2U);
+  for (const auto& [at, path, value] : {std::tuple{0, "chip.matmul_efficiency", 0.6}, {1, "dcn.sync", 2e-3}}) {
+    EXPECT_EQ(json["parameters"][at]["path"], path);
+    EXPECT_NEAR(json["parameters"][at]["value"].get<double>(), value, 2e-3 * value);
+    EXPECT_LE(json["parameters"][at]["low"].get<double>(), json["parameters"][at]["high"].get<double>());
+  }
+  ASSERT_EQ(json["residuals"].size(), 6U);
+  EXPECT_EQ(json["residuals"][4]["step"], "large");
+  EXPECT_EQ(json["residuals"][4]["pods"], 2);
+  EXPECT_LT(json["held_back"]["p95_abs_error"].get<double>(), 2e-3);  // each model from the other
+
+  const std::string machine = folder.file("fitted.textproto");
+  ASSERT_EQ(podsim(line + " --steps " + steps + " --dataset mine --only chip.matmul_efficiency -o " + machine).status, exit_done);
+  EXPECT_THAT(podsim("run --machine " + machine + " --slice 2x2x1 --collective all-gather --axis row --bytes 1MiB").out, HasSubstr("measured: 6 training steps, mine, median error"));
+
+  EXPECT_THAT(podsim(line).err, HasSubstr("rows.csv:2:1: expected a description of the steps that rows name: --steps FILE, or validation.textproto beside this file"));
+  std::filesystem::copy(steps, folder.file("validation.textproto"));
+  EXPECT_EQ(podsim(line + " --only chip.matmul_efficiency").status, exit_done);
+  EXPECT_THAT(podsim(line + " --only link.bandwidth").err, HasSubstr("expected a value that training steps are fitted to, chip.matmul_efficiency, dcn.nic_bandwidth"));
+  EXPECT_THAT(podsim("calibrate " + permutes + on_v5p + "--steps " + steps).err, HasSubstr("expected rows of training-step in the observations, found none"));
+}
+
 TEST(Calibrate, SaysWhatIsWrong) {
   const Folder folder;
   const std::string bad = folder.file("bad.csv", "op,devices,bytes,seconds\nall-gather,4,1024,-1\n");

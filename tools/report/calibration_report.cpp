@@ -45,12 +45,12 @@ std::string undetermined_text(const std::vector<Undetermined>& undetermined) {
 }
 
 /// How far the machine is off, as far as the observations tell.
-std::string error_text(const Calibration& found, const std::optional<ErrorSummary>& held_back) {
+std::string error_text(const std::vector<Observation>& observations, const Calibration& found, const std::optional<ErrorSummary>& held_back) {
   std::string text = fmt::format("of what was fitted: median error {}, 95th percentile {} ({} observations)\n", percent(found.median_abs_error),
                                  percent(found.p95_abs_error), found.residuals.size());
   if (held_back)
-    return text + fmt::format("of what was held back, every other observation in turn: median error {}, 95th percentile {}\n",
-                              percent(held_back->median), percent(held_back->p95));
+    return text + fmt::format("of what was held back, every other {} in turn: median error {}, 95th percentile {}\n",
+                              std::all_of(observations.begin(), observations.end(), is_training_step) ? "step with all its rows" : "observation", percent(held_back->median), percent(held_back->p95));
   return text + "nothing could be held back, there are too few observations for the values: how far other sizes are off is not known\n";
 }
 
@@ -88,7 +88,7 @@ std::string calibration_table(const std::vector<Observation>& observations, cons
   const auto is_apart = [](const Residual& residual) { return residual.weight < apart; };
   if (std::any_of(found.residuals.begin(), found.residuals.end(), is_apart))
     text += "apart: counted less than half, as nothing brings it near the others\n";
-  text += "\n" + error_text(found, held_back);
+  text += "\n" + error_text(observations, found, held_back);
   for (const std::string& note : notes) text += fmt::format("note: {}\n", note);
   return text;
 }
@@ -110,13 +110,18 @@ std::string calibration_json(const std::vector<Observation>& observations, const
     undetermined.push_back(Json{{"path", u.path}, {"at", or_null(u.at)}, {"why", u.why}, {"probe", u.probe}});
   for (const Residual& r : found.residuals) {
     const Observation& o = observations[r.observation];
-    residuals.push_back(Json{{"op", name_of(o.op)},
-                             {"devices", o.devices},
-                             {"bytes", o.bytes.count()},
-                             {"measured_s", o.time.count()},
-                             {"predicted_s", r.predicted.count()},
-                             {"error", r.error},
-                             {"weight", r.weight}});
+    Json residual{{"op", name_of(o.op)},
+                  {"devices", o.devices},
+                  {"bytes", o.bytes.count()},
+                  {"measured_s", o.time.count()},
+                  {"predicted_s", r.predicted.count()},
+                  {"error", r.error},
+                  {"weight", r.weight}};
+    if (is_training_step(o)) {
+      residual.set("step", o.step);
+      residual.set("pods", o.pods);
+    }
+    residuals.push_back(std::move(residual));
   }
   return Json{{"parameters", parameters},
               {"median_abs_error", found.median_abs_error},

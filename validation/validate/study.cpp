@@ -31,7 +31,7 @@ class StudyReader {
  public:
   explicit StudyReader(const std::string& file) : file_{study_format, file, message_}, name_{file} {}
 
-  Expected<Study> read(std::string_view text) {
+  Expected<Study> read(std::string_view text, bool with_cases) {
     if (!file_.parse(text)) return file_.error();
     Study study;
     study.machine = message_.machine();
@@ -47,7 +47,7 @@ class StudyReader {
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
     for (int s = 0; s < message_.step_size(); ++s) study.steps.push_back(step(message_.step(s), root_.at("step", s)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
-    if (message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
+    if (with_cases && message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
     for (int c = 0; c < message_.case__size(); ++c) {
       const Place place = root_.at("case", c);
       study.cases.push_back(read_case(message_.case_(c), place, study.system.has_value()));
@@ -96,7 +96,7 @@ class StudyReader {
     result.name = message.name();
     result.products = message.products();
     result.where = file_.where(place);
-    if (const auto algorithm = gemm_algorithm(message.products()); !algorithm) file_.problem(place.at("products"), algorithm.error().message);
+    if (const auto algorithm = gemm_algorithm(message.products()); message.has_products() && !algorithm) file_.problem(place.at("products"), algorithm.error().message);
     if ((message.maxtext_size() > 0) == message.has_model()) file_.problem(place, "expected keys of maxtext or a model, found " + std::string{message.has_model() ? "both" : "neither"});
     for (const std::string& keys : message.maxtext()) {
       std::istringstream words{keys};
@@ -250,6 +250,7 @@ bool passes(const RowFilter& filter, const Observation& observation) {
   return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);
 }
 
-Expected<Study> read_study(std::string_view text, const std::string& file) { return StudyReader{file}.read(text); }
+Expected<Study> read_study(std::string_view text, const std::string& file) { return StudyReader{file}.read(text, true); }
+Expected<Study> read_steps(std::string_view text, const std::string& file) { return StudyReader{file}.read(text, false); }
 
 }  // namespace podsim

@@ -75,7 +75,7 @@ struct StudyStep {
   std::string name;
   std::vector<std::string> maxtext;  // KEY=VALUE
   TrainingStep step;                 // without keys
-  std::string products;              // the algorithm of gemm_algorithms() by which layers are computed along row and col
+  std::string products;              // the algorithm of gemm_algorithms() by which layers are computed along row and col; empty: what `podsim run` chooses
   SourceLocation where;
 };
 
@@ -100,5 +100,7 @@ struct Study {
 /// Errors, with line and column: what is no study; no case; a case with both a bound and a reason for none, or neither; unknown operations, schedules
 /// and algorithms; meshes that are none; parts of less than 2 or more than 16; a case without a system to run on.
 Expected<Study> read_study(std::string_view text, const std::string& file);
+/// The same of a file that may have no case: its steps are looked at.
+Expected<Study> read_steps(std::string_view text, const std::string& file);
 
 }  // namespace podsim

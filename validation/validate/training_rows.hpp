@@ -1,8 +1,5 @@
-// Measured training steps: their prediction, and machines fitted to them.
+// Measured training steps: their prediction.
 #pragma once
-
-#include <string>
-#include <vector>
 
 #include "sim/base/cancellation.hpp"
 #include "topologies/system.hpp"
@@ -14,14 +11,13 @@ namespace podsim {
 /// of another number of devices than the row's.
 Expected<TrainingStep> step_of(const Observation& row, const Study& study, const System& base);
 
-/// One step by des, calls played: on the row's slices of the base system's machine, in its order of devices, with the step's own mesh; collectives by
-/// direct_between_slices(). Errors: those of step_of(), make_system(), training_schedule() and simulate().
-///   cost    about 0.05 s, with 32 slices of 256 chips 0.5 s
+/// What `podsim run` gives of the step with nothing else stated: posed by pose(), on the row's slices of the base system's machine, in its order of devices,
+/// with the step's own mesh. Errors: those of step_of(), make_system(), pose() and simulate().
+///   cost    about 0.05 s, with 32 slices of 256 chips 0.5 s; ten times that where layers are divided over row and col, as their products are chosen
 Expected<Seconds> predict_step(const Observation& row, const Study& study, const System& base, Cancellation stop = {});
 
-/// The machine of `base` with the values of `paths` that take the rows nearest to their times, by least squares on ln(predicted / observed). A value of a
-/// rate or share is positive, a time at least zero. Errors: those of predict_step(); no paths, more of them than rows, a path that is no number of a machine.
-Expected<Machine> fit_to_steps(const std::vector<Observation>& rows, const Study& study, const System& base, const std::vector<std::string>& paths,
-                               Cancellation stop = {});
+/// predict_step() with other machines in the place of the base system's; rows of other places in a file are other rows. What is asked again is not simulated
+/// again. The study must outlive it.
+StepPredictor step_predictor(const Study& study, const System& base);
 
 }  // namespace podsim

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/machine/machine_fields.hpp"
+#include "tools/command/test_command.hpp"
 #include "topologies/machines.hpp"
 #include "validation/validate/datasets.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -54,17 +55,22 @@ TEST(TrainingRows, AMachineIsFoundAgainFromItsOwnSteps) {
   truth.machine = with(with(with(truth.machine, "chip.matmul_efficiency", "0.7"), "dcn.nic_bandwidth", "10 GB/s"), "dcn.sync", "200 us");
   std::vector<Observation> rows{row_of("small", 1, 4), row_of("small", 2, 8), row_of("small", 8, 32)};
   for (Observation& row : rows) {
+    row.where.line += static_cast<int>(&row - rows.data());
     const auto time = predict_step(row, given.study, truth);
     ASSERT_TRUE(time) << to_text(time.error());
     row.time = *time;
   }
   EXPECT_LT(rows[0].time, rows[1].time);
   EXPECT_LT(rows[1].time, rows[2].time);
-  const auto found = fit_to_steps(rows, given.study, given.base, {"chip.matmul_efficiency", "dcn.nic_bandwidth", "dcn.sync"});
+  CalibrateOptions options;
+  options.step_time = step_predictor(given.study, given.base);
+  options.only = {"chip.matmul_efficiency", "dcn.nic_bandwidth", "dcn.sync"};
+  const auto found = calibrate(rows, given.base, options);
   ASSERT_TRUE(found) << to_text(found.error());
-  EXPECT_NEAR(found->chip.matmul_efficiency, 0.7, 0.007);
-  EXPECT_NEAR(found->dcn.nic_bandwidth.count(), 10e9, 0.3e9);
-  EXPECT_NEAR(found->dcn.sync.count(), 200e-6, 6e-6);
+  EXPECT_NEAR(found->machine.chip.matmul_efficiency, 0.7, 0.007);
+  EXPECT_NEAR(found->machine.dcn.nic_bandwidth.count(), 10e9, 0.3e9);
+  EXPECT_NEAR(found->machine.dcn.sync.count(), 200e-6, 6e-6);
+  for (const Residual& residual : found->residuals) EXPECT_NEAR(residual.error, 0, 2e-3);
 }
 
 TEST(TrainingRows, NamesWhatItCannotPredictOrFit) {
@@ -75,13 +81,59 @@ TEST(TrainingRows, NamesWhatItCannotPredictOrFit) {
   };
   EXPECT_EQ(error(row_of("large", 1, 4)), "rows:2:1: the study has no step \"large\"");
   EXPECT_EQ(error(row_of("small", 2, 4)), "rows:2:1: expected 8 devices, those of the mesh slice=2,fsdp=4, found 4");
-  const std::vector<Observation> rows{row_of("small", 1, 4)};
-  const auto fit = [&](const std::vector<std::string>& paths) {
-    const auto machine = fit_to_steps(rows, given.study, given.base, paths);
-    return machine ? "none" : to_text(machine.error());
+  Observation row = row_of("small", 1, 4);
+  row.time = Seconds{1};
+  const auto fit = [&](const CalibrateOptions& options) {
+    const auto found = calibrate({row}, given.base, options);
+    return found ? "none" : to_text(found.error());
   };
-  EXPECT_EQ(fit({}), "expected a value to fit for each row or fewer, found 0 values and 1 rows");
-  EXPECT_EQ(fit({"chip.matmul_eficiency"}), "expected a number of the machine, above 0 if it is no time, found \"chip.matmul_eficiency\"");
+  CalibrateOptions options;
+  EXPECT_EQ(fit(options), "rows:2:1: expected a description of the steps, which rows of training-step name");
+  options.step_time = step_predictor(given.study, given.base);
+  options.only = {"link.bandwidth"};
+  EXPECT_EQ(fit(options), "expected a value that training steps are fitted to, chip.matmul_efficiency, chip.attention_efficiency, software.core_share[all-gather], "
+                          "software.core_share[reduce-scatter], found \"link.bandwidth\"");
+}
+
+/// `podsim run` of a row's step, as a user would write it.
+std::string command_of(const Observation& row, const Study& study, const std::string& no_configuration) {
+  std::string line = "run --machine " + study.machine + " --slice " + (row.slice.empty() ? study.system->text("slice") : row.slice);
+  if (row.pods > 1) line += " --pods " + std::to_string(row.pods);
+  for (const StudyValue& set : study.values) line += " --set '" + set.path + "=" + set.value + "'";
+  const auto named = std::find_if(study.steps.begin(), study.steps.end(), [&](const StudyStep& step) { return step.name == row.step; });
+  if (!named->maxtext.empty()) {
+    line += " --maxtext " + no_configuration;
+    for (const std::string& key : named->maxtext) line += " " + key;
+    return line;
+  }
+  const TrainingStep& step = named->step;
+  line += " --training " + step.model.name + " --mesh " + to_text(step.mesh) + " --batch " + std::to_string(step.batch) + " --microbatches " +
+          std::to_string(step.microbatches) + " --remat " + to_text(step.remat);
+  if (!step.pipeline.empty()) line += " --pipeline " + step.pipeline + " --virtual-stages " + std::to_string(step.virtual_stages);
+  if (!named->products.empty()) line += " --algorithm " + named->products;
+  return line + (step.pad ? " --pad" : "");
+}
+
+TEST(TrainingRows, WhatIsPredictedOfARowIsWhatRunGives) {
+  const test::Folder folder;
+  const std::string no_configuration = folder.file("empty.yml", "");
+  const std::vector<std::tuple<std::string, std::string, int>> some{{"tpu_v4_training", "22B", 1},  {"tpu_v4_training", "52B", 2}, {"tpu_v5e_training", "16B", 2},
+                                                                    {"tpu_v5e_training", "128B", 1}, {"tpu_v5p_training", "32B", 2}, {"megatron_a100", "22B full", 1}};
+  for (const auto& [name, step, pods] : some) {
+    const auto dataset = find_dataset(name);
+    ASSERT_TRUE(dataset) << to_text(dataset.error());
+    const auto base = read_system(*dataset->study.system, dataset->machine);
+    ASSERT_TRUE(base) << to_text(base.error());
+    const auto row = std::find_if(dataset->observations.begin(), dataset->observations.end(),
+                                  [&, step = step, pods = pods](const Observation& o) { return o.step == step && o.pods == pods; });
+    ASSERT_NE(row, dataset->observations.end()) << name << " " << step;
+    const auto predicted = predict_step(*row, dataset->study, *base);
+    ASSERT_TRUE(predicted) << to_text(predicted.error());
+    const std::string line = command_of(*row, dataset->study, no_configuration);
+    const test::Outcome run = test::podsim(line + " --format json");
+    ASSERT_EQ(run.status, exit_done) << line << "\n" << run.err;
+    EXPECT_EQ(run.json()["makespan_s"].get<double>(), predicted->count()) << line;
+  }
 }
 
 /// Seconds in the tables are derived from what was published: TFLOP/s per chip by MaxText's own formula.

@@ -31,7 +31,7 @@ struct Target {
 /// A machine fitted to training steps, for all jobs that fit the same.
 struct StepFit {
   std::once_flag once;
-  std::optional<Expected<Machine>> machine;
+  std::optional<Expected<Calibration>> found;
 };
 
 /// One fit and what it predicts. Jobs of one case and hypothesis are the parts that are fitted in turn.
@@ -234,12 +234,12 @@ void share_step_fits(std::vector<Job>& jobs) {
 Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
   if (!job.fit.empty() && is_training_step(job.fit.front())) {
-    std::call_once(job.step_fit->once,
-                   [&] { job.step_fit->machine = fit_to_steps(job.fit, *job.study, job.fit_system, job.options.only, job.options.stop); });
-    const Expected<Machine>& fitted = *job.step_fit->machine;
+    job.options.step_time = step_predictor(*job.study, job.fit_system);
+    std::call_once(job.step_fit->once, [&] { job.step_fit->found = calibrate(job.fit, job.fit_system, job.options); });
+    const Expected<Calibration>& fitted = *job.step_fit->found;
     if (!fitted && fitted.error().where.file.empty()) return blamed_on(job.where, fitted.error());
     if (!fitted) return fitted.error();
-    machine = *fitted;
+    machine = fitted->machine;
   } else if (!job.fit.empty()) {
     if (auto ok = take_out(job.host, job.fit); !ok) return ok;
     auto calibration = calibrate(job.fit, job.fit_system, job.options);

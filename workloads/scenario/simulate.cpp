@@ -207,10 +207,10 @@ std::vector<Coverage> operations_of(const Problem& problem, const System& system
 /// nullopt: ring, or line on open axes, as in fits, and what a plan says.
 std::optional<OtherLowering> other_lowering(const System& system, const Problem& problem) {
   const CollectivePolicy& policy = problem.collectives;
-  if (policy.algorithm == by_dimension_name) return std::nullopt;
+  if (policy.algorithm == by_dimension_name || policy.algorithm == direct_between_slices_name) return std::nullopt;
   if (brings_its_own_tasks(problem)) return OtherLowering{problem.summary.algorithm};
   if (policy.algorithm.empty()) return std::nullopt;
-  const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);  // none: auto, direct-between-slices
+  const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);  // none: auto
   const CollectiveAlgorithmEntry* const algorithm = lowering ? lowering->algorithm : nullptr;
   OtherLowering other{policy.algorithm, algorithm != nullptr && algorithm == collective_algorithm_named("in-switch")};
   const bool as_named = algorithm != nullptr && *lowering == Lowering{algorithm};

@@ -8,6 +8,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "topologies/system.hpp"
+#include "workloads/collectives.hpp"
 #include "workloads/scenario/run_options.hpp"
 #include "workloads/training/step_schedule.hpp"
 
@@ -25,7 +26,7 @@ struct TrainingSpec {
   TrainingStep step;  // not yet divided()
   TrainingScheduleOptions options{};
   LayerChoices layers{};
-  std::string collectives{by_dimension_name};
+  std::string collectives{direct_between_slices_name};
 };
 
 /// A step that its mesh divides, and how its layers are computed.
@@ -34,7 +35,7 @@ struct PlannedTraining {
   DividedStep divided;
   TrainingScheduleOptions options{};
   Plan plan{};
-  std::string collectives{by_dimension_name};
+  std::string collectives{direct_between_slices_name};
 };
 
 /// The description of a training step in results.

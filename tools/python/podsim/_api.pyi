@@ -126,8 +126,9 @@ def calibrate(
     axis_sizes: Optional[_Pairs] = ..., cores: Optional[_Values] = ..., core_peak: Optional[_Values] = ..., machine: Optional[Union[Machine, _Path]] = ..., set:
     Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap: Optional[_Values] = ..., mesh: Optional[_Mesh] = ...,
     mesh_order: Optional[_Path] = ..., allow_split_axes: Optional[bool] = ..., contiguous_submeshes: Optional[bool] = ..., base: Optional[Union[Machine, _Path]]
-    = ..., prior: Optional[_Pairs] = ..., hold: Optional[_Values] = ..., dataset: Optional[_Values] = ..., plot: Optional[_Path] = ..., no_curves:
-    Optional[bool] = ..., observations_only: Optional[bool] = ..., output: Optional[_Path] = ...
+    = ..., prior: Optional[_Pairs] = ..., hold: Optional[_Values] = ..., only: Optional[_Values] = ..., steps: Optional[_Path] = ..., dataset: Optional[_Values]
+    = ..., plot: Optional[_Path] = ..., no_curves: Optional[bool] = ..., observations_only: Optional[bool] = ..., threads: Optional[_Values] = ..., output:
+    Optional[_Path] = ...
 ) -> Any: ...
 def validate(
     *datasets: str, progress: Progress = ..., dataset: Optional[Union[_Path, Sequence[_Path]]] = ..., bound: Optional[_Values] = ..., rows: Optional[bool] =

@@ -1,6 +1,7 @@
 #include "validation/calibration/fit/calibrate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -180,6 +181,33 @@ CalibrateOptions with_switch_priors(const std::vector<Observation>& observations
   return options;
 }
 
+Expected<Seconds> time_of(const Observation& observation, const System& system, const CalibrateOptions& options) {
+  return is_training_step(observation) ? options.step_time(observation, system.machine, options.stop) : predict(observation, system, options.predict);
+}
+
+/// Errors: a value of `only` that nothing of these steps can determine.
+Status check_only(const std::vector<Observation>& steps, const System& base, const CalibrateOptions& options) {
+  CalibrateOptions any = options;
+  any.only.clear(), any.hold.clear();
+  System system = base;
+  std::vector<std::string> paths;
+  for (const Parameter& parameter : parameters_for(steps, {}, any, system)) paths.push_back(parameter.path);
+  for (const std::string& path : options.only)
+    if (std::find(paths.begin(), paths.end(), path) == paths.end())
+      return Diagnostic{{}, fmt::format("expected a value that training steps are fitted to, {}, found {}", fmt::join(paths, ", "), quoted(path))};
+  return success();
+}
+
+/// The half that each observation is in when they are held back.
+std::vector<std::size_t> halves_of(const std::vector<Observation>& observations) {
+  std::map<ObservedOp, std::size_t> seen;
+  std::map<std::string, std::size_t> steps;
+  std::vector<std::size_t> halves;
+  for (const Observation& o : observations)
+    halves.push_back((is_training_step(o) ? steps.try_emplace(o.step, steps.size()).first->second : seen[o.op]++) % 2);
+  return halves;
+}
+
 }  // namespace
 
 std::string_view name_of(CalibratedValue::Origin origin) {
@@ -201,17 +229,20 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   auto predictions = Predictions::make(observations, base, options);
   if (!predictions) return predictions.error();
 
-  // A limit of the device explains more with less than curves do, so it is looked for first.
+  const bool has_steps = std::any_of(observations.begin(), observations.end(), is_training_step);
+  if (has_steps)
+    if (auto ok = check_only(observations, base, options); !ok) return ok.error();
+  // A limit of the device explains more with less than curves do, so it is looked for first. Steps, which take a second each, are fitted once.
   System start = base;
   CalibrateOptions plain = options;
   plain.curves = false;
-  if (const auto found = find_injection(fit_shapes(observations, base, plain, *predictions), options, *predictions); found.limited) {
+  if (const auto found = has_steps ? InjectionFinding{} : find_injection(fit_shapes(observations, base, plain, *predictions), options, *predictions); found.limited) {
     start.machine.chip.injection_bandwidth = found.limited->system.machine.chip.injection_bandwidth;
     start.machine.link = found.limited->system.machine.link;
   }
-  auto best = fit_all(observations, start, options, *predictions);
+  auto best = has_steps ? Expected<Fit>{fit_shapes(observations, base, plain, *predictions)} : fit_all(observations, start, options, *predictions);
   if (!best) return best.error();
-  const InjectionFinding injection = find_injection(*best, options, *predictions);
+  const InjectionFinding injection = has_steps ? InjectionFinding{} : find_injection(*best, options, *predictions);
 
   Calibration result;
   result.parameters = values_of(*best, base.machine, options);
@@ -254,7 +285,10 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   if (options.stop.requested()) return cancelled_work();
   auto covers = coverage_of(observations, base, options.predict);
   if (!covers) return covers.error();
-  result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error, *std::move(covers)};
+  if (covers->empty())  // steps alone, which are no operation that a run could be compared with
+    result.machine.trust = {TrustLevel::measured, fmt::format("{} training steps, {}", observations.size(), options.dataset), result.median_abs_error, {}};
+  else
+    result.machine.trust = {TrustLevel::fitted, options.dataset, result.median_abs_error, *std::move(covers)};
   return result;
 }
 
@@ -266,8 +300,9 @@ ErrorSummary summary_of(const std::vector<double>& errors) {
 
 std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options) {
   std::array<std::vector<Observation>, 2> halves;
-  std::map<ObservedOp, std::size_t> seen;
-  for (const Observation& observation : observations) halves.at(seen[observation.op]++ % 2).push_back(observation);
+  const std::vector<std::size_t> half_of = halves_of(observations);
+  for (std::size_t i = 0; i < observations.size(); ++i) halves.at(half_of[i]).push_back(observations[i]);
+  if (halves[1].empty()) return std::nullopt;
   CalibrateOptions of_half = options;  // a half is fitted as the whole
   of_half.surface_from = wants_surface(observations, base, options) ? 1 : std::numeric_limits<std::size_t>::max();
   std::vector<double> errors;
@@ -282,7 +317,7 @@ std::optional<ErrorSummary> held_back_error(const std::vector<Observation>& obse
     if (!system) return std::nullopt;
     for (const Observation& observation : halves.at(1 - half)) {
       if (options.stop.requested()) return std::nullopt;
-      const auto time = predict(observation, *system, options.predict);
+      const auto time = time_of(observation, *system, options);
       if (!time) return std::nullopt;
       errors.push_back(time->count() / observation.time.count() - 1);
     }

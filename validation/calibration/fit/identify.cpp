@@ -15,9 +15,11 @@ namespace {
 constexpr double tolerance = 1e-3;  // of the squared length of a column
 constexpr double influence = 1e-3;  // the least, on ln(predicted)
 constexpr double smallest_time = 1e-7;
+constexpr double share_of_step = 0.01;
 constexpr double unlimited_part = 1e-2;  // a link that takes less of the base machine's time is no limit
 constexpr int most_turns = 8;
 constexpr int most_touches = 3;         // solutions by tangents of one problem
+constexpr int most_touches_of_steps = 6;  // where transfers end behind arithmetic here and not there
 constexpr double tangents_meet = 1e-5;  // simulated times, as a share of them
 constexpr double least_ratio = 1e-3;  // of a value with a prior for its logarithm, to its specification
 constexpr double smoothness = 1;  // of ln(efficiency over the base machine's) between neighbours on a dense curve, over the scatter
@@ -77,6 +79,7 @@ LeastSquares problem_of(const std::vector<Parameter>& parameters, const std::vec
 
 /// Solves again from where the tangents of simulated times led, until they meet these.
 Solution solve_by_tangents(LeastSquares problem, Predictions& predictions) {
+  const int most = is_training_step(predictions.observation(0)) ? most_touches_of_steps : most_touches;
   for (int round = 1;; ++round) {
     problem.residuals(problem.start);  // sets the values
     predictions.touch();
@@ -84,14 +87,24 @@ Solution solve_by_tangents(LeastSquares problem, Predictions& predictions) {
     problem.residuals(solution.x);
     const double missed = predictions.touch();
     if (missed > 0) solution.residuals = problem.residuals(solution.x);
-    if (missed <= tangents_meet || round == most_touches) return solution;
+    if (missed <= tangents_meet || round == most) return solution;
     problem.start = solution.x;
   }
 }
 
-/// How far a value counts as moved: itself, or for times that are zero a tenth of a microsecond, for shares that are zero a hundredth.
-double extent_of(const Parameter& parameter, double x) {
-  if (parameter.kind == Parameter::Kind::time) return std::max(x, smallest_time / parameter.unit);
+/// How far times that are zero count as moved: a tenth of a microsecond, where only training steps tell a hundredth of the shortest.
+double extent_of_zero(const Predictions& predictions) {
+  double shortest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (!is_training_step(predictions.observation(i))) return smallest_time;
+    shortest = std::min(shortest, predictions.observation(i).time.count());
+  }
+  return share_of_step * shortest;
+}
+
+/// How far a value counts as moved: itself, or for times that are zero this time, for shares that are zero a hundredth.
+double extent_of(const Parameter& parameter, double x, double zero) {
+  if (parameter.kind == Parameter::Kind::time) return std::max(x, zero / parameter.unit);
   return std::max(x, parameter.kind == Parameter::Kind::share ? 0.01 : 1e-6);
 }
 
@@ -116,9 +129,9 @@ bool has_ratio_prior(const Parameter& parameter, const CalibrateOptions& options
   return std::any_of(options.priors.begin(), options.priors.end(), [&](const NamedPrior& prior) { return prior.path == parameter.path && prior.of_ratio; });
 }
 
-/// Chooses anew from the influence of every parameter at x.
+/// Chooses anew from the influence of every parameter at x. zero: extent_of_zero().
 State choose(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x, const Eigen::MatrixXd& jacobian, const std::vector<bool>& pinned,
-             const CalibrateOptions& options) {
+             const CalibrateOptions& options, double zero) {
   State state{{}, pinned, {}, {}};
   std::vector<int> told;
   const auto undetermined = [&](std::size_t k, std::string why) {
@@ -126,7 +139,7 @@ State choose(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x,
   };
   for (std::size_t k = 0; k < parameters.size(); ++k) {
     const auto column = jacobian.col(static_cast<Eigen::Index>(k));
-    const double most = column.cwiseAbs().maxCoeff() * extent_of(parameters[k], x[static_cast<Eigen::Index>(k)]);
+    const double most = column.cwiseAbs().maxCoeff() * extent_of(parameters[k], x[static_cast<Eigen::Index>(k)], zero);
     if (pinned[k])
       undetermined(k, parameters[k].kind == Parameter::Kind::time
                           ? "the observations would have it below zero while others keep their values: it is zero, and those are fitted"
@@ -164,6 +177,8 @@ std::string probe_for(const Parameter& parameter) {
   if (path == "chip.hbm_bandwidth") return "hbm_copy of several sizes, the largest of hundreds of MiB";
   if (path == "chip.matmul_efficiency") return "matmul of several sizes, square and flat, the largest of thousands in each extent";
   if (path.starts_with("software.core_share")) return "a collective matmul of several sizes, overlapped and plain, beside the matmul and the collective alone";
+  if (path == "chip.attention_efficiency") return "training steps of one model with sequences of several lengths, at equal tokens";
+  if (path.starts_with("dcn")) return "one training step on 1, 2 and many slices";
   if (path == "chip.overlap_hbm") return "matmuls whose arithmetic and memory traffic take about as long, beside hbm_copy";
   if (path == "software.per_message")
     return "a few KiB over one hop and over several (a permute to a far device), and collectives over several numbers of devices";
@@ -201,7 +216,7 @@ Fit fit(const std::vector<Parameter>& parameters, const System& system, const Ca
     predictions.turn(parameters, everything.start);
     predictions.touch();
     const Eigen::VectorXd residuals = everything.residuals(everything.start);
-    State next = choose(parameters, x, jacobian_of(everything, everything.start, residuals), pinned, options);
+    State next = choose(parameters, x, jacobian_of(everything, everything.start, residuals), pinned, options, extent_of_zero(predictions));
     if (turn > 0 && next.chosen == state.chosen) break;
     const auto again = std::find_if(turns.begin(), turns.end(), [&](const Turn& before) { return before.state.same_choice(next); });
     if (again != turns.end()) {  // choices go round: the turns that are left repeat those from `again` on

@@ -10,6 +10,7 @@
 
 #include "sim/base/blame.hpp"
 #include "sim/base/invariant.hpp"
+#include "sim/base/thread_pool.hpp"
 #include "sim/base/units.hpp"
 
 namespace podsim {
@@ -117,6 +118,17 @@ void add_links(const std::vector<Observation>& observations, const System& syste
     maker.add("link." + name, kind);
 }
 
+/// What training steps tell beside products.
+void add_values_of_steps(const std::vector<Observation>& observations, const Machine& machine, Maker& maker) {
+  if (std::any_of(observations.begin(), observations.end(), [](const Observation& o) { return o.pods > 1; })) {
+    if (machine.dcn.nic_bandwidth != unlimited<BytesPerSecond>) maker.add("dcn.nic_bandwidth", Parameter::Kind::rate);
+    maker.add("dcn.sync", Parameter::Kind::time);
+  }
+  maker.add("chip.attention_efficiency", Parameter::Kind::efficiency);
+  for (const CostKind kind : {CostKind::all_gather, CostKind::reduce_scatter})
+    maker.add(fmt::format("software.core_share[{}]", name_of(kind)), Parameter::Kind::share);
+}
+
 /// Points keep the efficiency that the machine has there.
 void give_points(const Shapes& shapes, Machine& machine) {
   for (int k = 0; k < cost_kind_count; ++k) {
@@ -174,6 +186,12 @@ double from_physical(const Parameter& parameter, double value) {
 std::vector<Parameter> parameters_for(const std::vector<Observation>& observations, const Shapes& shapes, const CalibrateOptions& options, System& system) {
   give_points(shapes, system.machine);
   Maker maker{options, system.machine};
+  const bool one_efficiency = shapes.products.empty() && system.machine.chip.matmul_surface.empty();
+  if (std::all_of(observations.begin(), observations.end(), is_training_step)) {
+    if (one_efficiency) maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
+    add_values_of_steps(observations, system.machine, maker);
+    return maker.finish();
+  }
   std::array<bool, cost_kind_count> seen{}, alone{};  // alone: without a matmul
   for (const Observation& o : observations) {
     const bool passes_on = is_composite(o) && o.schedule > ObservedSchedule::plain;  // by shifts, not by a Collective
@@ -182,7 +200,7 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
     if (is_composite(o)) seen.at(static_cast<std::size_t>(CostKind::matmul)) = true;
   }
   maker.add("chip.hbm_bandwidth", Parameter::Kind::rate);
-  if (shapes.products.empty() && system.machine.chip.matmul_surface.empty()) maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
+  if (one_efficiency) maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
   add_links(observations, system, "bandwidth", Parameter::Kind::rate, maker);
   if (system.machine.chip.injection_bandwidth != unlimited<BytesPerSecond>) maker.add("chip.injection_bandwidth", Parameter::Kind::rate);
   for (int k = 0; k < cost_kind_count; ++k)
@@ -223,6 +241,7 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
   const auto overlaps = [](const Observation& o) { return is_composite(o) && o.schedule > ObservedSchedule::plain; };
   if (std::any_of(observations.begin(), observations.end(), overlaps)) maker.add("software.core_share[permute]", Parameter::Kind::share);
   maker.add("chip.overlap_hbm", Parameter::Kind::share);
+  if (std::any_of(observations.begin(), observations.end(), is_training_step)) add_values_of_steps(observations, system.machine, maker);
   return maker.finish();
 }
 
@@ -232,6 +251,7 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
   Predictions result;
   result.system_ = system;
   result.stop_ = options.stop;
+  result.threads_ = options.threads;
   Systems systems{system};
   using SameRun = std::tuple<const System*, ObservedOp, std::string, int, int, Bytes, std::optional<DType>, bool>;
   std::map<SameRun, std::pair<std::shared_ptr<const RepeatedRun>, std::shared_ptr<TangentTime>>> collectives;  // that are simulated on a grid
@@ -239,6 +259,12 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
     if (options.stop.requested()) return cancelled_work();
     Item item;
     item.observation = &o;
+    if (is_training_step(o)) {
+      if (!options.step_time) return Diagnostic{o.where, "expected a description of the steps, which rows of training-step name"};
+      item.step = std::make_shared<StepTime>(o, options.step_time);
+      result.items_.push_back(std::move(item));
+      continue;
+    }
     const auto own = systems.of(o);
     if (!own) return own.error();
     const System& on = **own;
@@ -270,6 +296,7 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
 CostKind Predictions::kind(std::size_t i) const { return cost_of_op(items_[i].observation->op); }
 
 void Predictions::turn(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x) {
+  if (parameters.size() > along_.size()) along_ = parameters;
   Machine& machine = system_.machine;
   std::vector<MatmulPoint> products = machine.chip.matmul_table.points;
   bool table = false;
@@ -313,6 +340,10 @@ TangentTime::OnMachine Predictions::on_machine() {
 Seconds Predictions::predicted(std::size_t i) {
   const Item& item = items_[i];
   if (stop_.requested()) return item.observation->time;  // any fit will do: nobody will see it
+  if (item.step != nullptr) {
+    const auto time = item.step->simulated(system_.machine, stop_);
+    return time ? *time : Seconds{std::numeric_limits<double>::infinity()};
+  }
   if (!item.forms.empty()) {
     Seconds fastest = evaluate(item.forms.front(), system_.machine);
     for (std::size_t f = 1; f < item.forms.size(); ++f) fastest = std::min(fastest, evaluate(item.forms[f], system_.machine));
@@ -328,8 +359,21 @@ bool Predictions::leaves_memory_out(std::size_t i, const Machine& machine) const
   return std::any_of(forms.begin(), forms.end(), [&](const ClosedForm& form) { return !has_memory_to_spare(form, machine); });
 }
 
+double Predictions::touch_steps() {
+  std::vector<StepTime*> steps;
+  for (const Item& item : items_)
+    if (item.step != nullptr) steps.push_back(item.step.get());
+  std::vector<double> missed(steps.size(), 0);
+  ThreadPool pool{steps.size() > 1 ? threads_ : 1};
+  pool.for_each(steps.size(), [&](std::size_t s, std::size_t) {
+    const auto found = steps[s]->touch(system_.machine, along_, stop_);
+    missed[s] = found ? *found : 0;  // cancelled, or what no value of a machine allows, which the last simulation tells
+  });
+  return steps.empty() ? 0 : *std::max_element(missed.begin(), missed.end());
+}
+
 double Predictions::touch() {
-  double most = 0;
+  double most = touch_steps();
   std::set<const TangentTime*> touched;
   for (const Item& item : items_) {
     if (item.tangent == nullptr || !touched.insert(item.tangent.get()).second) continue;
@@ -355,6 +399,7 @@ Eigen::VectorXd Predictions::residuals() {
 Eigen::VectorXd Predictions::tangent_residuals() {
   return residuals_by([&](std::size_t i) {
     const Item& item = items_[i];
+    if (item.step != nullptr && !stop_.requested()) return item.step->at(system_.machine);
     return item.tangent != nullptr && !stop_.requested() ? item.tangent->at(system_.machine) : predicted(i);
   });
 }

@@ -9,30 +9,14 @@
 
 #include <Eigen/Dense>
 
-#include "sim/machine/machine_fields.hpp"
 #include "validation/calibration/fit/calibrate.hpp"
 #include "validation/calibration/fit/closed_form.hpp"
+#include "validation/calibration/fit/parameter.hpp"
 #include "validation/calibration/fit/repeated_run.hpp"
+#include "validation/calibration/fit/step_time.hpp"
 #include "validation/calibration/fit/tangent_time.hpp"
 
 namespace podsim {
-
-/// One unknown. Predictions are linear, or nearly linear, in x: a time, or the inverse of a rate or efficiency, over `unit`.
-struct Parameter {
-  enum class Kind { time, rate, efficiency, share };
-  std::string path, at{};
-  Kind kind = Kind::time;
-  const MachineField* field = nullptr;
-  std::vector<int> entries{};  // of the field
-  int point = -1;              // of a curve or table
-  double unit = 1, low = 0, high = 0;
-  bool last = false;  // fitted last: the highest point of a curve is identifiable only through the scale of the bandwidth
-  double rate = 0;    // if `last`: the bandwidth reached there; of several, the fastest is fitted last
-  bool smooth = false;  // a point of a dense curve, which its neighbours determine where the observations do not
-};
-
-double physical(const Parameter& parameter, double x);
-double from_physical(const Parameter& parameter, double value);
 
 /// The points of efficiency curves and the matmul table.
 struct Shapes {
@@ -61,13 +45,13 @@ class Predictions {
   [[nodiscard]] Bytes input(std::size_t i) const { return items_[i].input; }
   System& system() { return system_; }
 
-  /// Sets these values on the machine.
+  /// Sets these values on the machine. Tangents of training steps are laid along the most values that were set at once.
   void turn(const std::vector<Parameter>& parameters, const Eigen::VectorXd& x);
   /// ln(predicted / observed) with the present values.
   Eigen::VectorXd residuals();
   /// By the closed form where there is one, also on the way through values with which memory would be short.
   [[nodiscard]] Seconds predicted(std::size_t i);
-  /// Lays the tangents of simulated collectives through their times with the present values (tangent_time.hpp). Returns how far a tangent was from a time
+  /// Lays the tangents of simulated collectives and of training steps through their times with the present values (tangent_time.hpp, step_time.hpp). Returns how far a tangent was from a time
   /// at most, as a share of it; 0 where all have closed forms.
   double touch();
   /// residuals() by those tangents.
@@ -81,6 +65,7 @@ class Predictions {
     std::vector<ClosedForm> forms;           // the fastest counts; none: simulated
     std::shared_ptr<const RepeatedRun> run;  // where it is simulated
     std::shared_ptr<TangentTime> tangent;    // of a collective that is simulated on a grid; rows of one schedule have one
+    std::shared_ptr<StepTime> step;          // of a training step
     Bytes input;
   };
   /// A system with the present machine.
@@ -90,6 +75,7 @@ class Predictions {
   };
   [[nodiscard]] const System& turned(const System& system);
   [[nodiscard]] TangentTime::OnMachine on_machine();
+  double touch_steps();
   template <class TimeOf>
   Eigen::VectorXd residuals_by(TimeOf&& time_of);
 
@@ -97,6 +83,8 @@ class Predictions {
   std::vector<Item> items_;
   std::map<const System*, Turned> turned_;  // by the system of a RepeatedRun
   std::map<const System*, System> nudged_;  // the last ones with another machine than the present
+  std::vector<Parameter> along_;  // the most that were turned at once
+  int threads_ = 1;
   Cancellation stop_{};
 };
 
