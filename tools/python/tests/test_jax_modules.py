@@ -1,6 +1,8 @@
 """podsim.jax and modules in memory, without JAX: stored modules of validation/aot, names of slices, what is said where something is missing."""
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import pathlib
@@ -15,6 +17,7 @@ import numpy as np
 
 import podsim
 import podsim.jax
+from podsim.jax.__main__ import main as command
 from podsim.jax import _compile, _errors, _mesh, _sources, _whatif
 
 MODULES = pathlib.Path(__file__).resolve().parents[3] / "validation" / "aot" / "modules"
@@ -194,6 +197,12 @@ class Missing(unittest.TestCase):
     def test_jax(self):
         with mock.patch.dict(sys.modules, {"jax": None}), self.assertRaisesRegex(ImportError, r'pip install "jax\[tpu\]", or pass compiled.as_text\(\)'):
             podsim.jax.simulate(lambda x: x, 1)
+
+    def test_jax_of_the_command(self):
+        told = io.StringIO()
+        with mock.patch.dict(sys.modules, {"jax": None}), contextlib.redirect_stderr(told):
+            self.assertEqual(command(["step.py:train", "--slice", "v5e-256", "--mesh", "data=16,model=16"]), 2)
+        self.assertIn('pip install "jax[tpu]"', told.getvalue())
 
     def test_compilers(self):
         with mock.patch("importlib.util.find_spec", return_value=None):

@@ -1,4 +1,4 @@
-"""``python3 -m podsim.jax step.py:train --slice v5e-256 --mesh data=16,model=16``: the time of a step, by a program's file."""
+"""The time of a step, by a program's file: python3 -m podsim.jax step.py:train --slice v5e-256 --mesh data=16,model=16"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional
 
 from .._errors import HostError, InputError, InternalError
 from . import CompileError, mesh, search, simulate
+from ._errors import import_jax
 
 USAGE = """\
 FILE.py:FUNCTION names a function of a mesh that returns what is compiled and its arguments:
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def run(given: argparse.Namespace) -> None:
     """Prints the step, or the ranking of several meshes."""
+    import_jax()  # before the program does: podsim says what to install
     make = _function(given.program)
     how = {"machine": given.machine, "custom_calls": dict(given.custom_call), "compiler_options": dict(given.compiler_option), "cache": not given.no_cache}
     meshes = [mesh(given.slice, axes, pods=given.pods) for axes in given.mesh]
