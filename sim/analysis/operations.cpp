@@ -188,6 +188,7 @@ class Sorter {
     } else if (const auto* call = std::get_if<Call>(&task.op)) {
       operation.category = "call";
       operation.name = model_.schedule->functions[static_cast<std::size_t>(call->function)].name;
+      operation.call = model_.call(program_, occurrence.first_task);
       return operation;
     } else {
       operation.category = "send";

@@ -8,24 +8,9 @@
 #include <vector>
 
 #include "sim/analysis/node_activity.hpp"
+#include "sim/model/played_call.hpp"
 
 namespace podsim {
-
-/// All occurrences on one device of tasks whose labels differ only in their slice ("ff1: gather W s0", "... s1"). A Collective is one occurrence,
-/// however many tasks it was lowered to; so is a Shift, Send or Recv that an algorithm wrote.
-struct OperationMetrics {
-  std::string name;           // the label without slice
-  std::string_view category;  // matmul, attention, elementwise, copy, send, call, or the name of a CollectiveKind (of a Shift: permute)
-  std::int64_t count = 0;
-  Picoseconds busy;         // the core works on it
-  Picoseconds exposed;      // the core is idle and waits for it (exposed_by())
-  Picoseconds overlapped;   // it is in flight while the core is busy
-  MatmulExtents extents;    // of one occurrence of a matmul
-  Flops flops;              // of one occurrence: 2mnk
-  Bytes bytes;              // of one occurrence: the input of a collective per device, the payload of a Shift or Send
-  int devices = 0;          // that take part in a collective
-  double memory_bytes = 0;  // of all occurrences: what passed the device's memory
-};
 
 /// Operations in the order of their first task. `busy` sums to the device's TimeSplit::compute and `exposed` to its exposed_communication, exactly.
 /// Work of the dma unit is left out: time in which the core waits for it counts as waiting. The timeline must be recorded and complete.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/schedule/schedule.hpp"
@@ -46,6 +48,25 @@ struct DeviceTimes {
   std::uint32_t operations = 0;
 };
 
+struct PlayedCall;
+
+/// All occurrences on one device of tasks whose labels differ only in their slice ("ff1: gather W s0", "... s1"). A Collective is one occurrence,
+/// however many tasks it was lowered to; so is a Shift, Send or Recv that an algorithm wrote.
+struct OperationMetrics {
+  std::string name;           // the label without slice
+  std::string_view category;  // matmul, attention, elementwise, copy, send, call, or the name of a CollectiveKind (of a Shift: permute)
+  std::int64_t count = 0;
+  Picoseconds busy;         // the core works on it
+  Picoseconds exposed;      // the core is idle and waits for it (exposed_by(), sim/analysis/operations.hpp)
+  Picoseconds overlapped;   // it is in flight while the core is busy
+  MatmulExtents extents;    // of one occurrence of a matmul
+  Flops flops;              // of one occurrence: 2mnk
+  Bytes bytes;              // of one occurrence: the input of a collective per device, the payload of a Shift or Send
+  int devices = 0;          // that take part in a collective
+  double memory_bytes = 0;  // of all occurrences: what passed the device's memory
+  const PlayedCall* call = nullptr;  // of a Call that is played: what is in one occurrence
+};
+
 /// A call of a function, on all devices of a program that calls it, as a run of its own found it: there every device does the same at the same time.
 /// The model that has it plays each Call as one task of this length.
 struct PlayedCall {
@@ -72,6 +93,7 @@ struct PlayedCall {
     std::int64_t transfers = 0;
   };
   std::vector<Axis> axes;
+  std::vector<OperationMetrics> operations;  // of each device
 };
 /// [program][function]; of functions that the program does not call: no length.
 using PlayedCalls = std::vector<std::vector<PlayedCall>>;

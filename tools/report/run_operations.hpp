@@ -21,6 +21,7 @@ namespace podsim {
 ///   overlapped_s                    in flight while the core is busy
 ///   flops, m, n, k                  of one occurrence of a matmul
 ///   bytes, devices                  of one occurrence of a collective: input per device, devices that take part
+///   operations                      of one occurrence of a call that was played as one task: what is in it
 Json operations_json(const Run& run);
 
 /// The run as one step. The time of an operation is the time in which the core is busy with it or waits only for it.

@@ -20,9 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 STORED = os.path.join(HERE, "device_order.csv")
 FLAT = ["2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16"]
 SOLID = ["2x2x1", "2x2x2", "2x2x3", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x4x12", "4x8x8", "8x8x8"]
-# podsim's machine: libtpu's name, the configuration of its cores, slices.
-MACHINES = {"tpu_v3": ("v3", "default", FLAT), "tpu_v4": ("v4", "megacore", SOLID), "tpu_v5e": ("v5e", "default", FLAT),
-            "tpu_v5p": ("v5p", "megacore", SOLID), "tpu_v6e": ("v6e", "default", FLAT), "tpu7x": ("tpu7x", "default", SOLID)}
+MACHINES = {"tpu_v3": FLAT, "tpu_v4": SOLID, "tpu_v5e": FLAT, "tpu_v5p": SOLID, "tpu_v6e": FLAT, "tpu7x": SOLID}  # slices of podsim's machines
 DEVICES_OF_CHIP = {"tpu_v3": 2, "tpu7x": 2}
 MOST_STORED = 64  # devices
 REFUSED = "refused"
@@ -51,7 +49,7 @@ def meshes_of(devices):
 
 
 def cases():
-    for machine, (_, _, slices) in MACHINES.items():
+    for machine, slices in MACHINES.items():
         for slice_name in slices:
             for mesh in meshes_of(devices_of(machine, slice_name)):
                 for split in (False, True):
@@ -62,22 +60,18 @@ class Jax:
     """Ids of the devices that create_device_mesh gives, row-major."""
 
     def __init__(self):
-        os.environ.update(JAX_PLATFORMS="cpu", TPU_SKIP_MDS_QUERY="1", ALLOW_MULTIPLE_LIBTPU_LOAD="1")
-        import jax  # noqa: PLC0415: only where it is asked
-        from jax.experimental import mesh_utils, topologies
+        import make  # noqa: PLC0415: only where it is asked
+        os.environ.update(make.ENVIRONMENT)
+        import jax  # noqa: PLC0415
+        from jax.experimental import mesh_utils
 
-        self._topologies, self._mesh_utils, self._devices = topologies, mesh_utils, {}
+        self._absent, self._mesh_utils, self._devices = make.ABSENT, mesh_utils, {}
         self.version = jax.__version__
 
     def devices(self, machine, slice_name):
         key = machine, slice_name
         if key not in self._devices:
-            name, config, _ = MACHINES[machine]
-            extents = extents_of(slice_name)
-            whole = all(extent % 4 == 0 for extent in extents)
-            wrap = [extent == 32 if name == "v3" else extent == 16 if len(extents) == 2 else whole for extent in extents]
-            options = {"chips_per_host_bounds": (2, 2, 1), "num_slices": 1, "wrap": tuple((wrap + [False])[:3])}
-            self._devices[key] = self._topologies.get_topology_desc(platform="tpu", topology_name=f"{name}:{slice_name}", chip_config_name=config, **options).devices
+            self._devices[key] = self._absent.devices_of(machine, extents_of(slice_name))
         return self._devices[key]
 
     def order(self, machine, slice_name, mesh, split):

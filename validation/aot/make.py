@@ -13,6 +13,7 @@ it. Ends with 1 if a program was not compiled or differs.
 import argparse
 import concurrent.futures
 import gzip
+import importlib.util
 import json
 import os
 import pathlib
@@ -29,45 +30,40 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIMIT = 240  # seconds of the processor for a program; the clock may show four times as many
 MACHINES = {"v4": "tpu_v4", "v5e": "tpu_v5e", "v5p": "tpu_v5p", "v6e": "tpu_v6e", "tpu7x": "tpu7x", "h100": "dgx_h100", "b200": "dgx_b200"}
 GPUS = ("h100", "b200")
-ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1", "TPU_SKIP_MDS_QUERY": "1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-               "TF_CPP_MIN_LOG_LEVEL": "3"}
 # Programs that need more than the pinned packages: the variable that names the Python which has it.
 PYTHON_OF = {"maxtext_step": "PODSIM_MAXTEXT"}
 
 
+def loaded_devices():
+    """podsim.jax's own file of absent devices, by its path: the Python of some programs cannot load podsim."""
+    spec = importlib.util.spec_from_file_location("podsim_jax_devices", HERE.parents[1] / "tools" / "python" / "podsim" / "jax" / "_devices.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+ABSENT = loaded_devices()
+ENVIRONMENT = {"JAX_PLATFORMS": "cpu", **ABSENT.ENVIRONMENT}
+
+
 def devices_of(generation, extents, slices):
     """The devices of a slice as the compiler's description of it lists them. GPUs: extents are the hosts and the GPUs of each."""
-    from jax.experimental import topologies
-    if generation in GPUS:
-        target = (HERE / "targets" / f"{generation}.textproto").read_text()
-        return topologies.get_topology_desc("gpus", "cuda", target_config=target, topology=f"{slices}x{extents[0]}x{extents[1]}").devices
-    flat = generation in ("v5e", "v6e")
-    wraps = [extent == 16 for extent in extents] if flat else [all(extent % 4 == 0 for extent in extents)] * 3
-    name = ("v5" if generation == "v5p" else generation) + ":" + "x".join(map(str, extents))
-    return topologies.get_topology_desc(platform="tpu", topology_name=name, chip_config_name="megacore" if generation in ("v4", "v5p") else "default",
-                                        chips_per_host_bounds=(2, 2, 1), num_slices=slices, wrap=tuple(wraps + [False])[:3]).devices
+    return ABSENT.devices_of(MACHINES[generation], extents, slices)
 
 
 def mesh_of(row, devices):
     """order: jax, as JAX lays it on TPUs; ids, in the order of the devices' numbers."""
+    if row["order"] == "jax":
+        return ABSENT.mesh_of(devices, row["axes"], row["slices"])
     import numpy as np
-    from jax.experimental import mesh_utils
     from jax.sharding import Mesh
-    sizes = list(row["axes"].values())
-    if row["order"] == "ids":
-        array = np.array(sorted(devices, key=lambda device: device.id)).reshape(sizes)
-    elif row["slices"] > 1:
-        ones = [1] * (len(sizes) - 1)
-        array = mesh_utils.create_hybrid_device_mesh([1] + sizes[1:], [row["slices"]] + ones, devices, allow_split_physical_axes=True)
-    else:
-        array = mesh_utils.create_device_mesh(sizes, devices, allow_split_physical_axes=True)
-    return Mesh(array, tuple(row["axes"]))
+    return Mesh(np.array(sorted(devices, key=lambda device: device.id)).reshape(list(row["axes"].values())), tuple(row["axes"]))
 
 
 def compile_here(row, out):
     """In a process of its own: one module and its JSON into the folder out."""
     sys.path.insert(0, str(HERE / "programs"))
-    import importlib
     import resource
     import jax
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))

@@ -2,7 +2,7 @@
 
     build/jax/bin/python validation/gpu_h200/compile_operations.py   # tests/jax_env.sh build/jax makes the environment
 
-XLA compiles them for the H100 that validation/aot/targets describes, without autotuning: the H200 has the same cores. What it cannot compile without a GPU is said and
+XLA compiles them for the H100 that tools/python/podsim/jax/targets describes, without autotuning: the H200 has the same cores. What it cannot compile without a GPU is said and
 left out; attention by cuDNN is not asked for.
 """
 import concurrent.futures

@@ -51,7 +51,8 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   const DeviceMetrics device = measure_devices(*model, *timeline)[node];
   call.sent = device.sent;
   call.received = device.received;
-  for (const OperationMetrics& operation : measure_operations(*model, *timeline, model->device_of[node])) call.memory_bytes += operation.memory_bytes;
+  call.operations = measure_operations(*model, *timeline, model->device_of[node]);
+  for (const OperationMetrics& operation : call.operations) call.memory_bytes += operation.memory_bytes;
   for (const AxisMetrics& axis : metrics.axes) call.axes.push_back({axis.axis, axis.link_bytes, axis.transfers});
   return std::optional<PlayedCall>{std::move(call)};
 }

@@ -386,7 +386,16 @@ TEST(PlayedCalls, SumToTheOperationsOfTheDevice) {
   for (const OperationMetrics& operation : measure_operations(run.model, run.timeline, run.metrics.busiest)) {
     busy += operation.busy;
     exposed += operation.exposed;
-    if (operation.category == "call") names.push_back(operation.name);
+    if (operation.category != "call") continue;
+    names.push_back(operation.name);
+    ASSERT_NE(operation.call, nullptr);
+    Picoseconds busy_in_call, exposed_in_call;
+    for (const OperationMetrics& in_call : operation.call->operations) {
+      busy_in_call += operation.count * in_call.busy;
+      exposed_in_call += operation.count * in_call.exposed;
+    }
+    EXPECT_EQ(busy_in_call, operation.busy) << operation.name;
+    EXPECT_EQ(exposed_in_call, operation.exposed) << operation.name;
   }
   EXPECT_THAT(names, ::testing::ElementsAre("forward", "backward"));
   EXPECT_EQ(busy, run.metrics.split.compute);

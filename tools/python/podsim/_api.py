@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from . import _core
 from ._cluster import check_client, simulated_by
 from ._errors import InputError, InternalError, Interrupted, from_diagnostics, in_python
+from ._modules import with_module
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, InterruptedRun, Result, Run, TrainingTuning, Tuning
 from ._words import check_keywords, check_progress, function_of, options, shown, words_of
@@ -88,6 +89,7 @@ def _words(command: Tuple[str, ...], keywords: Mapping[str, Any], known: _Known)
 def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progress = None, format: str = "", **how: Any) -> Tuple[int, str, str, Any]:
     """status, text, messages, value. Raises what went wrong; what an interrupted command knows is left to the caller."""
     check_progress(progress)
+    keywords = with_module(keywords)
     known = _Known()
     words = _words(command, {name: value for name, value in keywords.items() if value is not None}, known)
     if not format and keywords.get("output") is not None:  # what is written is what the file's name says, a table else
@@ -271,6 +273,7 @@ _PICTURED = {"output", "chart", "colour"}  # what tells how a text or a picture 
 
 def _show(target: str, keywords: Mapping[str, Any], kind: type = Result) -> Any:
     command = ("show", target)
+    keywords = with_module(keywords)  # once: what is drawn later is of the same file
     if keywords.get("output") is not None:
         _call(command, keywords)  # writes what the file's name says
     told = {name: value for name, value in keywords.items() if name not in _PICTURED}
@@ -322,8 +325,8 @@ def show_pipeline(**keywords: Any) -> Result:
     return _show("pipeline", keywords, SvgResult)
 
 
-def show_hlo(hlo: Union[str, os.PathLike, None] = None, **keywords: Any) -> Result:
-    """What a compiled module does."""
+def show_hlo(hlo: Any = None, **keywords: Any) -> Result:
+    """What a compiled module does: of a file, its text or bytes, a jax Lowered or Compiled."""
     return _show("hlo", {**keywords, **({"hlo": hlo} if hlo is not None else {})})
 
 

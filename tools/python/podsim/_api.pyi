@@ -1,6 +1,6 @@
 # Written by tools/python/scripts/make_stubs.py from the options of the command: run that instead of editing this.
 import os
-from typing import Any, Callable, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, Optional, Protocol, Sequence, Tuple, Union
 
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, Result, Run, TrainingTuning, Tuning
@@ -11,7 +11,18 @@ _Path = Union[str, os.PathLike[str]]
 _Value = Union[str, int, float]
 _Values = Union[_Value, Sequence[_Value], Sequence[Sequence[_Value]]]  # one, several, several lists
 _Pairs = Union[_Values, Mapping[str, Union[_Value, Sequence[_Value]]]]
-_Mesh = Union[str, Mapping[str, int]]
+
+class _JaxMesh(Protocol):  # jax.sharding.Mesh
+    @property
+    def axis_names(self) -> Tuple[Any, ...]: ...
+    @property
+    def devices(self) -> Any: ...
+
+class _JaxStage(Protocol):  # jax.stages.Lowered, Compiled
+    def as_text(self) -> str: ...
+
+_Module = Union[_Path, bytes, _JaxStage]  # a file, or what is in it
+_Mesh = Union[str, Mapping[str, int], _JaxMesh]
 _Extents = Union[str, Sequence[int]]
 _Gemm = Union[str, Tuple[int, int, int], Tuple[int, int, int, str], Mapping[str, Union[int, str]]]
 _Spec = Union[str, Sequence[Union[None, str, Sequence[str]]]]
@@ -41,7 +52,7 @@ def run(
     Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b', 'interleaved-1f1b',
     'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat:
     Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo:
-    Optional[_Path] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
+    Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
     Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
     = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] =
     ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ..., threads: Optional[_Values]
@@ -70,7 +81,7 @@ def check(
     batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b',
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ...,
-    hlo: Optional[_Path] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
+    hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
     Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
     = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., equals: Optional[_Values] = ..., orders:
     Optional[_Values] = ..., seed: Optional[_Values] = ..., threads: Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., force:
@@ -96,7 +107,7 @@ def compare(
     head_dim: Optional[Union[int, str]] = ..., ff: Optional[Union[int, str]] = ..., layers: Optional[Union[int, str]] = ..., training: Optional[Union[_Path,
     Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline:
     Optional[_Values] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan:
-    Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Path] = ..., hlo_cost:
+    Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost:
     Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite:
     Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
     Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] = ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover:
@@ -170,7 +181,7 @@ def schedule(
     batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b',
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ...,
-    hlo: Optional[_Path] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
+    hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
     Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
     = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path]
     = ..., output: Optional[_Path] = ...
@@ -219,8 +230,8 @@ def show_program(
     training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches:
     Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b', 'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] =
     ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ...,
-    optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Path] = ..., hlo_cost: Optional[Literal['model',
-    'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite:
+    optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost:
+    Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite:
     Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
     Optional[Union[_Path, Sequence[_Path]]] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
@@ -244,8 +255,8 @@ def show_pipeline(
     Optional[_Values] = ..., chart: Optional[bool] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_hlo(
-    hlo: Union[str, os.PathLike, None] = ..., *, tolerant: Optional[bool] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ...,
-    custom_call: Optional[_Pairs] = ..., pods: Optional[_Values] = ..., machine: Optional[Union[Machine, _Path]] = ..., set: Optional[_Pairs] = ..., slice:
-    Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap: Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., mesh_order: Optional[_Path] = ...,
-    allow_split_axes: Optional[bool] = ..., contiguous_submeshes: Optional[bool] = ..., output: Optional[_Path] = ...
+    hlo: Any = ..., *, tolerant: Optional[bool] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ...,
+    pods: Optional[_Values] = ..., machine: Optional[Union[Machine, _Path]] = ..., set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice:
+    Optional[bool] = ..., wrap: Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., mesh_order: Optional[_Path] = ..., allow_split_axes: Optional[bool] = ...,
+    contiguous_submeshes: Optional[bool] = ..., output: Optional[_Path] = ...
 ) -> Result: ...

@@ -10,9 +10,10 @@ from ._errors import InputError, in_python
 from ._words import Option, options, shown
 
 # What a value of Python may be, beside the text that the command takes.
-_TAKES = {"machine": "a podsim.Machine, a name or a file", "set": 'a dict: {"link.bandwidth": "45GB/s"}', "schedule": "a podsim.Schedule or a file", "plan": "a podsim.Plan or a file"}
+_TAKES = {"machine": "a podsim.Machine, a name or a file", "set": 'a dict: {"link.bandwidth": "45GB/s"}', "schedule": "a podsim.Schedule or a file", "plan": "a podsim.Plan or a file",
+          "hlo": "a file, the text of a module, bytes, or a jax Lowered or Compiled"}
 _TAKES_BY_FORM = {
-    "extents": '"4x8x8" or (4, 8, 8)', "mesh": '{"row": 32, "col": 8}', "gemm": '(m, n, k), (m, n, k, "f32") or a dict', "shapes": '{"A": (48, 24)}',
+    "extents": '"4x8x8" or (4, 8, 8)', "mesh": '{"row": 32, "col": 8}; with hlo also a jax Mesh', "gemm": '(m, n, k), (m, n, k, "f32") or a dict', "shapes": '{"A": (48, 24)}',
     "shardings": '{"A": ("x", None)}: PartitionSpecs', "flag": "True",
 }
 

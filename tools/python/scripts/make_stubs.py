@@ -16,7 +16,7 @@ STUBS = pathlib.Path(__file__).resolve().parents[1] / "podsim" / "_api.pyi"
 
 HEAD = '''# Written by tools/python/scripts/make_stubs.py from the options of the command: run that instead of editing this.
 import os
-from typing import Any, Callable, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, Optional, Protocol, Sequence, Tuple, Union
 
 from ._objects import Machine, Plan, Schedule
 from ._results import Calibration, Check, Comparison, Result, Run, TrainingTuning, Tuning
@@ -27,7 +27,18 @@ _Path = Union[str, os.PathLike[str]]
 _Value = Union[str, int, float]
 _Values = Union[_Value, Sequence[_Value], Sequence[Sequence[_Value]]]  # one, several, several lists
 _Pairs = Union[_Values, Mapping[str, Union[_Value, Sequence[_Value]]]]
-_Mesh = Union[str, Mapping[str, int]]
+
+class _JaxMesh(Protocol):  # jax.sharding.Mesh
+    @property
+    def axis_names(self) -> Tuple[Any, ...]: ...
+    @property
+    def devices(self) -> Any: ...
+
+class _JaxStage(Protocol):  # jax.stages.Lowered, Compiled
+    def as_text(self) -> str: ...
+
+_Module = Union[_Path, bytes, _JaxStage]  # a file, or what is in it
+_Mesh = Union[str, Mapping[str, int], _JaxMesh]
 _Extents = Union[str, Sequence[int]]
 _Gemm = Union[str, Tuple[int, int, int], Tuple[int, int, int, str], Mapping[str, Union[int, str]]]
 _Spec = Union[str, Sequence[Union[None, str, Sequence[str]]]]
@@ -37,7 +48,7 @@ def machine(name_or_file: _Path, values: Optional[Mapping[str, _Value]] = ...) -
 '''
 
 # Of keywords that take objects, and of forms whose values are more than texts and numbers.
-OBJECTS = {"machine": "Union[Machine, _Path]", "base": "Union[Machine, _Path]", "schedule": "Union[Schedule, _Path]", "plan": "Union[Plan, _Path]"}
+OBJECTS = {"machine": "Union[Machine, _Path]", "base": "Union[Machine, _Path]", "schedule": "Union[Schedule, _Path]", "plan": "Union[Plan, _Path]", "hlo": "_Module"}
 FORMS = {
     "extents": "_Extents",
     "mesh": "_Mesh",
