@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <string_view>
@@ -40,8 +41,12 @@ class Shapes {
     if (instruction_.phase == HloPhase::done) return of_done();
     if (instruction_.phase == HloPhase::start) return of_start();
     if (instruction_.phase != HloPhase::whole) return {};
+    if (calls_a_computation() && instruction_.calls.empty()) return fmt::format("expected the computation of {}, calls= or to_apply=, found none", name_of(instruction_.opcode));
+    if (auto wrong = of_operands()) return wrong;
+    if (auto wrong = of_named_dimensions()) return wrong;
     using enum HloOpcode;
     switch (instruction_.opcode) {
+      case convolution: return of_convolution();
       case get_tuple_element: return of_element();
       case tuple: return of_tuple();
       case opt_barrier: return operands_.size() == 1 ? same(0, shape_) : fmt::format("expected one operand of opt-barrier, got {}", operands_.size());
@@ -55,7 +60,7 @@ class Shapes {
       case all_gather: return operands_.size() == 1 ? of_blocks(operand(0), shape_) : std::nullopt;
       case reduce_scatter: return operands_.size() == 1 ? of_blocks(shape_, operand(0)) : std::nullopt;
       case slice: return of_slice();
-      case dynamic_slice: return has(attributes_.dynamic_slice_sizes);
+      case dynamic_slice: return of_dynamic_slice();
       case pad: return of_pad();
       case reshape: return of_reshape();
       case bitcast: return of_bitcast();
@@ -73,6 +78,66 @@ class Shapes {
   }
 
  private:
+  [[nodiscard]] bool calls_a_computation() const {
+    using enum HloOpcode;
+    constexpr auto callers = std::to_array<HloOpcode>({all_reduce, call, fusion, map, reduce, reduce_scatter, reduce_window, scatter, select_and_scatter});
+    return std::ranges::find(callers, instruction_.opcode) != callers.end();
+  }
+
+  /// Of what goes along dimensions of the result.
+  [[nodiscard]] Problem of_named_dimensions() const {
+    using enum HloOpcode;
+    if (instruction_.opcode != reverse && instruction_.opcode != sort && instruction_.opcode != iota && instruction_.opcode != all_to_all) return {};
+    const HloShape& array = shape_.is_tuple() && !shape_.elements.empty() ? shape_.elements.front() : shape_;
+    for (const std::int64_t dim : attributes_.dimensions)
+      if (array.is_array() && (dim < 0 || static_cast<std::size_t>(dim) >= array.rank())) return fmt::format("expected dimensions of {}, got {}", cut(array), dim);
+    return {};
+  }
+
+  /// How many operands an operation on arrays has, 0 if more than one number is right; they are no tuples.
+  [[nodiscard]] std::size_t operands_wanted() const {
+    using enum HloOpcode;
+    switch (instruction_.opcode) {
+      case select:
+      case clamp: return 3;
+      case add:
+      case and_:
+      case atan2:
+      case compare:
+      case complex:
+      case convolution:
+      case divide:
+      case maximum:
+      case minimum:
+      case multiply:
+      case or_:
+      case pad:
+      case power:
+      case remainder:
+      case shift_left:
+      case shift_right_arithmetic:
+      case shift_right_logical:
+      case stochastic_convert:
+      case subtract:
+      case xor_: return 2;
+      case bitcast:
+      case broadcast:
+      case reshape:
+      case reverse:
+      case slice:
+      case transpose: return 1;
+      default: return is_elementwise(instruction_.opcode) ? 1 : 0;
+    }
+  }
+  [[nodiscard]] Problem of_operands() const {
+    const std::size_t wanted = operands_wanted();
+    if (wanted == 0) return {};
+    if (operands_.size() != wanted) return fmt::format("expected {} operands of {}, got {}", wanted, name_of(instruction_.opcode), operands_.size());
+    for (std::size_t o = 0; o < wanted; ++o)
+      if (operand(o).is_tuple() && instruction_.opcode != HloOpcode::bitcast) return fmt::format("expected an array as operand {}, got {}", o, cut(operand(o)));
+    return {};
+  }
+
   [[nodiscard]] const HloShape& operand(std::size_t i) const { return *operands_[i]; }
   [[nodiscard]] bool known(std::size_t i) const { return i < operands_.size() && is_static_array(operand(i)) && is_static_array(shape_); }
 
@@ -148,7 +213,8 @@ class Shapes {
 
   /// The whole is a block of each member of a group, along one dimension.
   [[nodiscard]] Problem of_blocks(const HloShape& block, const HloShape& whole) const {
-    if (!known(0) || attributes_.dimensions.size() != 1) return {};
+    if (!known(0)) return {};
+    if (attributes_.dimensions.size() != 1) return fmt::format("expected dimensions={{D}} of {}, found {} of them", name_of(instruction_.opcode), attributes_.dimensions.size());
     const auto dim = static_cast<std::size_t>(attributes_.dimensions.front());
     const bool cut_there = dim < block.rank() && block.rank() == whole.rank() && block.dims[dim] > 0 && whole.dims[dim] % block.dims[dim] == 0;
     Dims rest = block.dims;
@@ -163,13 +229,20 @@ class Shapes {
   }
 
   [[nodiscard]] Problem of_slice() const {
-    if (!known(0) || attributes_.slice.empty()) return {};
+    if (!known(0)) return {};
     Dims wanted;
     for (const HloSliceExtent& extent : attributes_.slice) wanted.push_back(extent.stride > 0 ? (extent.limit - extent.start + extent.stride - 1) / extent.stride : 0);
     if (operand(0).rank() != wanted.size()) return fmt::format("expected a slice of the {} dimensions of {}, got {}", operand(0).rank(), cut(operand(0)), wanted.size());
     for (std::size_t d = 0; d < wanted.size(); ++d)
       if (attributes_.slice[d].limit > operand(0).dims[d]) return fmt::format("expected a slice within dimension {} of {}, got one that ends at {}", d, cut(operand(0)), attributes_.slice[d].limit);
     return has(wanted, operand(0));
+  }
+
+  [[nodiscard]] Problem of_dynamic_slice() const {
+    if (!known(0)) return {};
+    const Dims& sizes = attributes_.dynamic_slice_sizes;
+    const bool within = sizes.size() == operand(0).rank() && std::equal(sizes.begin(), sizes.end(), operand(0).dims.begin(), std::less_equal{});
+    return within ? has(sizes, operand(0)) : fmt::format("expected a slice within {}, got one of {}", cut(operand(0)), cut(sizes));
   }
 
   [[nodiscard]] Problem of_update() const {
@@ -183,7 +256,8 @@ class Shapes {
   }
 
   [[nodiscard]] Problem of_pad() const {
-    if (!known(0) || attributes_.padding.size() != operand(0).rank()) return {};
+    if (!known(0)) return {};
+    if (attributes_.padding.size() != operand(0).rank()) return fmt::format("expected padding of the {} dimensions of {}, got {}", operand(0).rank(), cut(operand(0)), attributes_.padding.size());
     Dims wanted = operand(0).dims;
     for (std::size_t d = 0; d < wanted.size(); ++d) {
       const HloPadding& padding = attributes_.padding[d];
@@ -204,8 +278,13 @@ class Shapes {
     return fmt::format("expected as many bytes as its operand has, {}, got {}", cut(operand(0)), cut(shape_));
   }
 
+  [[nodiscard]] Problem of_dimensions() const {
+    return fmt::format("expected dimensions= for the {} dimensions of {}, got {}", operand(0).rank(), cut(operand(0)), attributes_.dimensions.size());
+  }
+
   [[nodiscard]] Problem of_transpose() const {
-    if (!known(0) || attributes_.dimensions.size() != operand(0).rank()) return {};
+    if (!known(0)) return {};
+    if (attributes_.dimensions.size() != operand(0).rank()) return of_dimensions();
     Dims wanted;
     for (const std::int64_t from : attributes_.dimensions) {
       if (from < 0 || static_cast<std::size_t>(from) >= operand(0).rank()) return fmt::format("expected dimensions of {}, got {}", cut(operand(0)), from);
@@ -215,7 +294,8 @@ class Shapes {
   }
 
   [[nodiscard]] Problem of_broadcast() const {
-    if (!known(0) || attributes_.dimensions.size() != operand(0).rank()) return {};
+    if (!known(0)) return {};
+    if (attributes_.dimensions.size() != operand(0).rank()) return of_dimensions();
     Dims wanted = shape_.dims;
     for (std::size_t d = 0; d < operand(0).rank(); ++d) {
       const std::int64_t to = attributes_.dimensions[d];
@@ -235,20 +315,47 @@ class Shapes {
     return {};
   }
 
+  /// How many places a window has along a dimension.
+  static std::int64_t places_of(const HloWindowDimension& window, std::int64_t length) {
+    const std::int64_t base = std::max<std::int64_t>(length - 1, 0) * window.lhs_dilate + std::min<std::int64_t>(length, 1) + window.pad_low + window.pad_high;
+    const std::int64_t reach = (window.size - 1) * window.rhs_dilate + 1;
+    return base < reach || window.stride < 1 ? 0 : (base - reach) / window.stride + 1;
+  }
+
   [[nodiscard]] Problem of_window() const {
     if (!known(0) || attributes_.window.size() != operand(0).rank()) return {};
     Dims wanted;
-    for (std::size_t d = 0; d < operand(0).rank(); ++d) {
-      const HloWindowDimension& window = attributes_.window[d];
-      const std::int64_t base = std::max<std::int64_t>(operand(0).dims[d] - 1, 0) * window.lhs_dilate + std::min<std::int64_t>(operand(0).dims[d], 1) + window.pad_low + window.pad_high;
-      const std::int64_t reach = (window.size - 1) * window.rhs_dilate + 1;
-      wanted.push_back(base < reach || window.stride < 1 ? 0 : (base - reach) / window.stride + 1);
+    for (std::size_t d = 0; d < operand(0).rank(); ++d) wanted.push_back(places_of(attributes_.window[d], operand(0).dims[d]));
+    return has(wanted);
+  }
+
+  /// Batches, features and places of the window, where dim_labels says that they lie.
+  [[nodiscard]] Problem of_convolution() const {
+    if (!known(0) || !known(1) || !attributes_.convolution) return {};
+    const HloConvolutionDims& at = *attributes_.convolution;
+    const HloShape &input = operand(0), &kernel = operand(1);
+    const std::size_t spatial = at.input_spatial.size();
+    if (input.rank() != spatial + 2 || kernel.rank() != spatial + 2 || shape_.rank() != spatial + 2)
+      return fmt::format("expected {} dimensions as in dim_labels, got {}, {} and {}", spatial + 2, cut(input), cut(kernel), cut(shape_));
+    const auto length = [](const HloShape& shape, int dim) { return shape.dims[static_cast<std::size_t>(dim)]; };
+    if (length(input, at.input_feature) != length(kernel, at.kernel_input) * attributes_.feature_group_count)
+      return fmt::format("expected operands that agree on input features, got {} and {}", cut(input), cut(kernel));
+    Dims wanted(spatial + 2);
+    const auto wants = [&](int dim, std::int64_t extent) { wanted[static_cast<std::size_t>(dim)] = extent; };
+    wants(at.output_batch, length(input, at.input_batch) / std::max<std::int64_t>(attributes_.batch_group_count, 1));
+    wants(at.output_feature, length(kernel, at.kernel_output));
+    for (std::size_t d = 0; d < spatial; ++d) {
+      HloWindowDimension window = d < attributes_.window.size() ? attributes_.window[d] : HloWindowDimension{};
+      if (window.size != length(kernel, at.kernel_spatial[d])) return fmt::format("expected a window of the kernel {}, got {} places along dimension {}", cut(kernel), window.size, d);
+      wants(at.output_spatial[d], places_of(window, length(input, at.input_spatial[d])));
     }
     return has(wanted);
   }
 
   [[nodiscard]] Problem of_concatenate() const {
-    if (!known(0) || attributes_.dimensions.size() != 1 || !std::ranges::all_of(operands_, [](const HloShape* o) { return is_static_array(*o); })) return {};
+    if (operands_.empty() || !known(0)) return {};
+    if (attributes_.dimensions.size() != 1) return fmt::format("expected dimensions={{D}} of concatenate, found {} of them", attributes_.dimensions.size());
+    if (!std::ranges::all_of(operands_, [](const HloShape* o) { return is_static_array(*o); })) return {};
     const auto dim = static_cast<std::size_t>(attributes_.dimensions.front());
     Dims wanted = operand(0).dims;
     if (dim >= wanted.size()) return fmt::format("expected a dimension of {}, got {}", cut(operand(0)), dim);

@@ -10,7 +10,7 @@ namespace podsim {
 namespace {
 
 /// Of one instruction in an entry that has x f32[4,6], y f32[6,8], i s32[4,6], b pred[4,6] and the constant zero.
-std::string error_of(const std::string& instruction) {
+std::string problem_of(const std::string& instruction) {
   return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\n"
                         "ENTRY e {\n x = f32[4,6] parameter(0)\n y = f32[6,8] parameter(1)\n i = s32[4,6] parameter(2)\n b = pred[4,6] parameter(3)\n"
                         " zero = f32[] constant(0)\n ROOT r = " + instruction + "\n}\n");
@@ -53,9 +53,25 @@ TEST(InstructionShapes, AreThoseThatXlaInfers) {
       {"s32[4,6] convert(x)", "s32[6,4] convert(x)", "expected operands of the dimensions of the result, s32[6,4], got f32[4,6]"},
   };
   for (const Case& one : cases) {
-    EXPECT_EQ(error_of(one.right), "") << one.right;
-    EXPECT_EQ(error_of(one.wrong), at + one.error) << one.wrong;
+    EXPECT_EQ(problem_of(one.right), "") << one.right;
+    EXPECT_EQ(problem_of(one.wrong), at + one.error) << one.wrong;
   }
+}
+
+TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
+  const std::string at = "m:11:2: ";
+  EXPECT_EQ(problem_of("f32[4,6] add(x)"), at + "expected 2 operands of add, got 1");
+  EXPECT_EQ(problem_of("f32[4,6] negate(x, x)"), at + "expected 1 operands of negate, got 2");
+  EXPECT_EQ(problem_of("f32[4,6] fusion(x), kind=kLoop"), at + "expected the computation of fusion, calls= or to_apply=, found none");
+  EXPECT_EQ(problem_of("f32[4] reduce(x, zero), dimensions={1}"), at + "expected the computation of reduce, calls= or to_apply=, found none");
+  EXPECT_EQ(problem_of("f32[6,4] transpose(x)"), at + "expected dimensions= for the 2 dimensions of f32[4,6], got 0");
+  EXPECT_EQ(problem_of("f32[4,6] broadcast(zero), dimensions={7}"), at + "expected dimensions= for the 0 dimensions of f32[], got 1");
+  EXPECT_EQ(problem_of("f32[4,6] reverse(x), dimensions={6}"), at + "expected dimensions of f32[4,6], got 6");
+  EXPECT_EQ(problem_of("f32[8,6] all-gather(x), replica_groups={{0,1}}"), at + "expected dimensions={D} of all-gather, found 0 of them");
+  EXPECT_EQ(problem_of("f32[2,7] dynamic-slice(x, zero, zero), dynamic_slice_sizes={2,7}"), at + "expected a slice within f32[4,6], got one of [2,7]");
+  EXPECT_EQ(problem_of("f32[4,8] convolution(x, y), dim_labels=bf_io->bf"), "");
+  EXPECT_EQ(problem_of("f32[4,6] convolution(x, x), dim_labels=bf_io->bf"), at + "expected operands that agree on input features, got f32[4,6] and f32[4,6]");
+  EXPECT_EQ(problem_of("f32[8,4] convolution(x, y), dim_labels=bf_io->bf"), at + "expected a result of [4,8], got f32[8,4]");
 }
 
 TEST(InstructionShapes, WhatEndsIsWhatWasStarted) {
