@@ -32,11 +32,11 @@ class Memory:
 
     @property
     def needed_bytes(self) -> int:
-        """What decides whether it fits, by XLA: on TPUs the peak of what is live, on GPUs all that is allocated. podsim's figure where XLA tells none."""
+        """What decides whether it fits: on GPUs all that XLA allocates; on TPUs the peak of what is live in HBM as podsim counts it, since XLA's includes what lies on the chip."""
         told = self.compiler or {}
         if self.gpu and "argument_size_in_bytes" in told:
             return sum(told[f"{name}_size_in_bytes"] for name in ("argument", "output", "temp")) - told["alias_size_in_bytes"]
-        return told.get("peak_memory_in_bytes") or self.podsim["hbm_required"]
+        return self.podsim["hbm_required"]
 
     @property
     def fits(self) -> bool:
@@ -48,7 +48,9 @@ class Memory:
         if not self.compiler:
             return f"{told}, counted by podsim"
         arguments, temporaries = (size(self.compiler.get(f"{name}_size_in_bytes", 0)) for name in ("argument", "temp"))
-        return f"{told} by XLA (arguments {arguments}, temporaries {temporaries}); podsim counts {size(self.podsim['hbm_required'])}"
+        if self.gpu:
+            return f"{told} by XLA (arguments {arguments}, temporaries {temporaries}); podsim counts {size(self.podsim['hbm_required'])}"
+        return f"{told}; XLA's peak, the chip's own memory included, {size(self.compiler.get('peak_memory_in_bytes', 0))} (arguments {arguments}, temporaries {temporaries})"
 
 
 class Step:
