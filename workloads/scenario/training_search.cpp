@@ -124,8 +124,9 @@ class TrainingSearch {
     std::optional<double> best_s;
     for (const auto& [system, best] : best_)
       best_s = std::min(best_s.value_or(std::numeric_limits<double>::infinity()), best.plan.row.result.makespan_s);
-    if (request_.progress) request_.progress({found_.candidates, found_.simulated, best_s, open_.empty() ? 0 : open_.begin()->first});
+    // The answer before its time: who reads the time may interrupt at once.
     if (request_.improved && best_s != told_best_s_) request_.improved([this] { return so_far(); });
+    if (request_.progress) request_.progress({found_.candidates, found_.simulated, best_s, open_.empty() ? 0 : open_.begin()->first});
     told_best_s_ = best_s;
   }
 
