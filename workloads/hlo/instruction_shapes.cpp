@@ -29,6 +29,11 @@ Numbers numbers_of(HloType type) {
   return is_integer(type) ? Numbers::integer : Numbers::none;
 }
 
+/// Products of attributes, which are any numbers below 2^53, with dimensions.
+__extension__ typedef __int128 Wide;
+/// -1, the length of no dimension, where it is out of their range.
+std::int64_t length_of(Wide length) { return length < 0 || length > (Wide{1} << 53) ? -1 : static_cast<std::int64_t>(length); }
+
 bool is_static_array(const HloShape& shape) { return shape.is_array() && shape.dynamic_dims.empty(); }
 
 /// One instruction whose operands are all there.
@@ -132,7 +137,7 @@ class Shapes {
   [[nodiscard]] Problem of_operands() const {
     const std::size_t wanted = operands_wanted();
     if (wanted == 0) return {};
-    if (operands_.size() != wanted) return fmt::format("expected {} operands of {}, got {}", wanted, name_of(instruction_.opcode), operands_.size());
+    if (operands_.size() != wanted) return fmt::format("expected {} operand{} of {}, got {}", wanted, wanted == 1 ? "" : "s", name_of(instruction_.opcode), operands_.size());
     for (std::size_t o = 0; o < wanted; ++o)
       if (operand(o).is_tuple() && instruction_.opcode != HloOpcode::bitcast) return fmt::format("expected an array as operand {}, got {}", o, cut(operand(o)));
     return {};
@@ -261,7 +266,7 @@ class Shapes {
     Dims wanted = operand(0).dims;
     for (std::size_t d = 0; d < wanted.size(); ++d) {
       const HloPadding& padding = attributes_.padding[d];
-      wanted[d] += padding.low + padding.high + std::max<std::int64_t>(wanted[d] - 1, 0) * padding.interior;
+      wanted[d] = length_of(Wide{wanted[d]} + padding.low + padding.high + Wide{std::max<std::int64_t>(wanted[d] - 1, 0)} * padding.interior);
     }
     return has(wanted, operand(0));
   }
@@ -317,9 +322,9 @@ class Shapes {
 
   /// How many places a window has along a dimension.
   static std::int64_t places_of(const HloWindowDimension& window, std::int64_t length) {
-    const std::int64_t base = std::max<std::int64_t>(length - 1, 0) * window.lhs_dilate + std::min<std::int64_t>(length, 1) + window.pad_low + window.pad_high;
-    const std::int64_t reach = (window.size - 1) * window.rhs_dilate + 1;
-    return base < reach || window.stride < 1 ? 0 : (base - reach) / window.stride + 1;
+    const Wide base = Wide{std::max<std::int64_t>(length - 1, 0)} * window.lhs_dilate + std::min<std::int64_t>(length, 1) + window.pad_low + window.pad_high;
+    const Wide reach = Wide{window.size - 1} * window.rhs_dilate + 1;
+    return base < reach || window.stride < 1 ? 0 : length_of((base - reach) / window.stride + 1);
   }
 
   [[nodiscard]] Problem of_window() const {
@@ -338,14 +343,14 @@ class Shapes {
     if (input.rank() != spatial + 2 || kernel.rank() != spatial + 2 || shape_.rank() != spatial + 2)
       return fmt::format("expected {} dimensions as in dim_labels, got {}, {} and {}", spatial + 2, cut(input), cut(kernel), cut(shape_));
     const auto length = [](const HloShape& shape, int dim) { return shape.dims[static_cast<std::size_t>(dim)]; };
-    if (length(input, at.input_feature) != length(kernel, at.kernel_input) * attributes_.feature_group_count)
+    if (length(input, at.input_feature) != Wide{length(kernel, at.kernel_input)} * attributes_.feature_group_count)
       return fmt::format("expected operands that agree on input features, got {} and {}", cut(input), cut(kernel));
     Dims wanted(spatial + 2);
     const auto wants = [&](int dim, std::int64_t extent) { wanted[static_cast<std::size_t>(dim)] = extent; };
     wants(at.output_batch, length(input, at.input_batch) / std::max<std::int64_t>(attributes_.batch_group_count, 1));
     wants(at.output_feature, length(kernel, at.kernel_output));
     for (std::size_t d = 0; d < spatial; ++d) {
-      HloWindowDimension window = d < attributes_.window.size() ? attributes_.window[d] : HloWindowDimension{};
+      const HloWindowDimension window = d < attributes_.window.size() ? attributes_.window[d] : HloWindowDimension{};
       if (window.size != length(kernel, at.kernel_spatial[d])) return fmt::format("expected a window of the kernel {}, got {} places along dimension {}", cut(kernel), window.size, d);
       wants(at.output_spatial[d], places_of(window, length(input, at.input_spatial[d])));
     }

@@ -61,7 +61,7 @@ TEST(InstructionShapes, AreThoseThatXlaInfers) {
 TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
   const std::string at = "m:11:2: ";
   EXPECT_EQ(problem_of("f32[4,6] add(x)"), at + "expected 2 operands of add, got 1");
-  EXPECT_EQ(problem_of("f32[4,6] negate(x, x)"), at + "expected 1 operands of negate, got 2");
+  EXPECT_EQ(problem_of("f32[4,6] negate(x, x)"), at + "expected 1 operand of negate, got 2");
   EXPECT_EQ(problem_of("f32[4,6] fusion(x), kind=kLoop"), at + "expected the computation of fusion, calls= or to_apply=, found none");
   EXPECT_EQ(problem_of("f32[4] reduce(x, zero), dimensions={1}"), at + "expected the computation of reduce, calls= or to_apply=, found none");
   EXPECT_EQ(problem_of("f32[6,4] transpose(x)"), at + "expected dimensions= for the 2 dimensions of f32[4,6], got 0");
@@ -72,6 +72,14 @@ TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
   EXPECT_EQ(problem_of("f32[4,8] convolution(x, y), dim_labels=bf_io->bf"), "");
   EXPECT_EQ(problem_of("f32[4,6] convolution(x, x), dim_labels=bf_io->bf"), at + "expected operands that agree on input features, got f32[4,6] and f32[4,6]");
   EXPECT_EQ(problem_of("f32[8,4] convolution(x, y), dim_labels=bf_io->bf"), at + "expected a result of [4,8], got f32[8,4]");
+}
+
+TEST(InstructionShapes, NumbersWithoutSenseAreNoDimensions) {
+  const std::string at = "m:11:2: ", most = "9007199254740992";
+  EXPECT_EQ(problem_of("f32[7,16] pad(x, zero), padding=0_0_" + most + "x0_0"), at + "expected a result of [-1,6], got f32[7,16]");
+  EXPECT_EQ(problem_of("f32[3,3] reduce-window(x, zero), window={size=2x2 lhs_dilate=" + most + "x1}, to_apply=%sum"), at + "expected a result of [-1,5], got f32[3,3]");
+  EXPECT_EQ(problem_of("f32[3,3] reduce-window(x, zero), window={size=" + most + "x2 rhs_dilate=" + most + "x1}, to_apply=%sum"), at + "expected a result of [0,5], got f32[3,3]");
+  EXPECT_EQ(problem_of("f32[4,8] convolution(x, y), dim_labels=bf_io->bf, feature_group_count=" + most), at + "expected operands that agree on input features, got f32[4,6] and f32[6,8]");
 }
 
 TEST(InstructionShapes, WhatEndsIsWhatWasStarted) {
