@@ -229,9 +229,9 @@ TEST(MachineConfig, AllProblemsOfAFileAreTold) {
   const auto machine = read_machine(text, "v4");
   ASSERT_FALSE(machine);
   EXPECT_EQ(to_text(machine.error()), R"(v4:9:21: chip.peak[bf16]: a rate of work must not be negative, got "-1 TFLOP/s"
-v4:49:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
-v4:65:27: software.core_share has an empty source
-v4:70:3: the largest slice 16x16x18 is not made of cubes of 4)");
+v4:52:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
+v4:68:27: software.core_share has an empty source
+v4:73:3: the largest slice 16x16x18 is not made of cubes of 4)");
 }
 
 TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {

@@ -89,7 +89,7 @@ TEST(Precision, IsTheBf16PassesOfFloat32Products) {
   const auto run = [](const std::string& machine, const std::string& dtype, const std::string& precision) {
     return json_of("run --machine " + machine + " --slice 2x2 --devices 0 --mesh row=1,col=1 --algorithm collective --gemm m=4096,n=4096,k=4096,dtype=" + dtype + precision);
   };
-  const auto seconds = [&](const std::string& dtype, const std::string& precision) { return run("tpu_v3", dtype, precision)["compute_s"].get<double>(); };
+  const auto seconds = [&](const std::string& dtype, const std::string& precision) { return run("tpu_v3:spec", dtype, precision)["compute_s"].get<double>(); };
   const double one = seconds("f32", " --precision default");
   EXPECT_NEAR(one, 2 * std::pow(4096, 3) / 70e12, 1e-9);
   EXPECT_NEAR(seconds("f32", " --precision high"), 3 * one, 1e-9);

@@ -243,8 +243,9 @@ Expected<std::string> timeline_chart(const Record& record, const RecordedTimelin
 
   const std::string alike = timeline.alike > 1 ? fmt::format(" and {} alike", timeline.alike - 1) : "";
   const double run = to_seconds(Picoseconds{end}).count();
-  std::string text = fmt::format("device {} ({}){}: {}, {} a column\n\n", timeline.device, on_one_line(timeline.name, columns), alike, time_text(run),
-                                 time_text(run / static_cast<double>(axis.columns)));
+  const std::string whose = fmt::format("device {} ({}){}:", timeline.device, on_one_line(timeline.name, columns), alike);
+  const std::string scale = fmt::format("{}, {} a column", time_text(run), time_text(run / static_cast<double>(axis.columns)));
+  std::string text = whose + (width_of(whose) + 1 + width_of(scale) > columns ? '\n' : ' ') + scale + "\n\n";
   text += axis_text(axis, std::string(margin, ' '));
   for (const ChartLine& line : lines) {
     std::string cells;

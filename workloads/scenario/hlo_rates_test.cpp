@@ -42,9 +42,9 @@ TEST(HloRates, AreThoseOfTheOperandsTypes) {
   expect("dgx_h100:spec", "f8e4m3fn", "bf16", 1978.9e12);
   expect("dgx_h100:spec", "f8e5m2", "f32", 1978.9e12);
   expect("dgx_h100:spec", "s8", "s32", 1978.9e12);
-  expect("tpu_v5e", "s8", "s32", 394e12);
-  expect("tpu_v5e", "f8e4m3fn", "bf16", 197e12);  // no units for it
-  expect("tpu_v6e", "f8e5m2", "bf16", 920e12);
+  expect("tpu_v5e:spec", "s8", "s32", 394e12);
+  expect("tpu_v5e:spec", "f8e4m3fn", "bf16", 197e12);  // no units for it
+  expect("tpu_v6e:spec", "f8e5m2", "bf16", 920e12);
 }
 
 TEST(HloRates, OfFloat32FollowThePrecisionOfTheProduct) {
@@ -52,9 +52,9 @@ TEST(HloRates, OfFloat32FollowThePrecisionOfTheProduct) {
   const auto expect = [&](const std::string& machine, const std::string& attributes, double rate) {
     EXPECT_NEAR(seconds_of(machine, "f32", "f32", attributes), flops / rate, 1e-9 * flops / rate + 1e-9) << machine << attributes;
   };
-  expect("tpu_v5e", "", 197e12);
-  expect("tpu_v5e", ", operand_precision={high,default}", 197e12 / 3);
-  expect("tpu_v5e", ", operand_precision={highest,highest}", 197e12 / 6);
+  expect("tpu_v5e:spec", "", 197e12);
+  expect("tpu_v5e:spec", ", operand_precision={high,default}", 197e12 / 3);
+  expect("tpu_v5e:spec", ", operand_precision={highest,highest}", 197e12 / 6);
   expect("dgx_h100:spec", "", 494.7e12);
   expect("dgx_h100:spec", ", operand_precision={high,high}", 494.7e12);
   expect("dgx_h100:spec", ", operand_precision={highest,highest}", 66.9e12);
