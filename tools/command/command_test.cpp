@@ -84,7 +84,7 @@ TEST(Command, RunReportsEveryFigureOfAGemmByHand) {
 }
 
 TEST(Command, ACollectiveHasNoMfuAndDataOfTheMachineIsTrustedAsSpecified) {
-  const auto result = json_of("run --machine tpu_v4 --slice 4x4x4 --collective all-gather --axis col --bytes 1MiB");
+  const auto result = json_of("run --machine tpu_v4:spec --slice 4x4x4 --collective all-gather --axis col --bytes 1MiB");
   EXPECT_TRUE(result["mfu"].is_null());
   EXPECT_EQ(result["flops"], 0.0);
   EXPECT_EQ(result["trust"]["level"], "spec");

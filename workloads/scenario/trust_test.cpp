@@ -136,7 +136,7 @@ TEST(Trust, OfPhasesThatBeginBetweenNodesIsNotTheFits) {
 }
 
 TEST(Trust, OfSpecifiedValuesIsTheMachines) {
-  const RunTrust trust = trust_in(*find_machine("tpu_v4"), "4x4x4", {observed(ObservedOp::all_gather, "row", 4, 1 << 20)});
+  const RunTrust trust = trust_in(*find_machine("tpu_v4:spec"), "4x4x4", {observed(ObservedOp::all_gather, "row", 4, 1 << 20)});
   EXPECT_EQ(trust, RunTrust{"spec"});
   EXPECT_THAT(lines_of(trust), ElementsAre("spec: specified and published values, not calibrated"));
   EXPECT_EQ(trust_in(*find_machine("ideal"), "4x4", {}).level, "hypothetical");
