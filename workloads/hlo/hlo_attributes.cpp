@@ -435,10 +435,14 @@ class AttributeText {
   }
 
   bool backend_config() {
+    const std::size_t begin = cursor_.at();
     attributes_.backend_config = plain_text();
     if (error_) return false;
-    statement_.bad_backend_config = !read_backend_config(attributes_.backend_config, attributes_);
-    return true;
+    const HloConfigProblem problem = read_backend_config(attributes_.backend_config, attributes_);
+    statement_.bad_backend_config = !problem.is_json;
+    if (problem.field.empty()) return true;
+    const std::size_t field = cursor_.since(begin).find(problem.field);
+    return fail(begin + (field == std::string_view::npos ? 0 : field), problem.wanted);
   }
 
   /// Behind "{": NAME=VALUE with spaces or commas between them; `take` gets each.

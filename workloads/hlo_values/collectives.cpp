@@ -223,7 +223,7 @@ class CollectiveOperation {
         if (from < 0 || to < 0 || size <= 0 || from >= given || to >= room) continue;
         const std::int64_t rows = std::min({size, given - from, room - to});
         const auto move = [&](const auto& read, auto& written) { std::copy_n(read.begin() + from * row, rows * row, written.begin() + to * row); };
-        if (is_float(result.type))
+        if (has_reals(result.type))
           move(of[0]->reals, result.reals);
         else
           move(of[0]->integers, result.integers);

@@ -75,12 +75,13 @@ Expected<HloInterpreter::Values> HloInterpreter::conditional(const Step& step) {
 }
 
 Expected<HloInterpreter::Values> HloInterpreter::custom_call(const Step& step) {
-  constexpr std::array<std::string_view, 5> identities{"Sharding", "MoveToHost", "MoveToDevice", "annotate_device_placement",
-                                                       "AssumeGatherIndicesInBound"};
+  // GatherScatterIndicesBitpacked says of indices that they were put into one number and taken out of it again.
+  constexpr std::array<std::string_view, 6> identities{"Sharding", "MoveToHost", "MoveToDevice", "annotate_device_placement", "AssumeGatherIndicesInBound",
+                                                       "GatherScatterIndicesBitpacked"};
   const std::string& target = step.instruction.attributes->custom_call_target;
   const bool is_identity = std::find(identities.begin(), identities.end(), target) != identities.end();
   if (is_identity && !step.operands.empty()) return *step.operands[0];
-  if (target == "ConcatBitcast" && !step.operands.empty()) return arrays(step);
+  if (library_call(target) != nullptr && !step.operands.empty()) return arrays(step);
   constexpr std::array<std::string_view, 3> without_values{"AllocateBuffer", "PrepareAsyncCallStart", "PrepareAsyncCallDone"};
   if (std::find(without_values.begin(), without_values.end(), target) != without_values.end()) return uninitialised(step);
   return step.error(fmt::format("custom-call {} is not interpreted", quoted(target)));
@@ -92,7 +93,8 @@ Expected<HloInterpreter::Values> HloInterpreter::uninitialised(const Step& step)
   HloValue value;
   for (const HloShape* shape : leaves_of(*step.instruction.shape)) {
     HloArray array = zeros(shape->type, shape->dims);
-    std::fill(array.reals.begin(), array.reals.end(), std::nan(""));
+    std::ranges::fill(array.reals, std::nan(""));
+    std::ranges::fill(array.imaginaries, std::nan(""));
     std::fill(array.integers.begin(), array.integers.end(), wrapped(shape->type, no_number));
     value.push_back(leaf(std::move(array)));
   }

@@ -39,11 +39,7 @@ std::vector<HloArray> initial(const ArrayOperation& operation, std::size_t count
   std::vector<HloArray> arrays;
   for (std::size_t n = 0; n < count; ++n) {
     const HloArray& init = operation.operand(count + n);
-    HloArray& array = arrays.emplace_back(zeros(init.type, dims));
-    if (is_float(init.type))
-      std::fill(array.reals.begin(), array.reals.end(), init.reals[0]);
-    else
-      std::fill(array.integers.begin(), array.integers.end(), init.integers[0]);
+    arrays.push_back(strided(init, dims, 0, Dims(dims.size(), 0)));
   }
   return arrays;
 }
