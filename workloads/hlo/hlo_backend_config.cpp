@@ -70,19 +70,26 @@ void read_product_precision(const Field& config, HloAttributes& attributes) {
   std::ranges::transform(attributes.algorithm, attributes.algorithm.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
 }
 
-void read_convolution_call(const Field& config, HloAttributes& attributes) {
+/// The names of the fields differ between the libraries.
+struct LibraryFields {
+  const char *activation, *result_scale, *result_scale_imaginary, *side_scale, *leaky_slope;
+};
+constexpr LibraryFields of_cudnn{"activation_mode", "conv_result_scale", "", "side_input_scale", "leakyrelu_alpha"}, of_cublas{"epilogue", "alpha_real", "alpha_imag", "beta", ""};
+
+void read_library_product(const Field& config, const LibraryFields& fields, HloAttributes& attributes) {
   if (config.error() != simdjson::SUCCESS) return;
-  HloConvolutionCall call;
+  HloLibraryProduct product;
   std::string_view activation;
-  if (config["activation_mode"].get(activation) == simdjson::SUCCESS) call.activation = activation;
+  if (config[fields.activation].get(activation) == simdjson::SUCCESS) product.activation = activation;
   const auto number = [&](const char* name, double& value) {
     double found = 0;
     if (config[name].get(found) == simdjson::SUCCESS) value = found;
   };
-  number("conv_result_scale", call.result_scale);
-  number("side_input_scale", call.side_scale);
-  number("leakyrelu_alpha", call.leaky_slope);
-  attributes.convolution_call = std::move(call);
+  number(fields.result_scale, product.result_scale);
+  number(fields.result_scale_imaginary, product.result_scale_imaginary);
+  number(fields.side_scale, product.side_scale);
+  number(fields.leaky_slope, product.leaky_slope);
+  attributes.library_product = std::move(product);
 }
 
 /// The whole number behind `word` in a text, and the text behind it: ("colors:2 phases:2", "colors:") is 2.
@@ -148,7 +155,7 @@ bool is_amount(const Field& field) {
 HloConfigProblem read_backend_config(const std::string& json, HloAttributes& attributes) {
   // Most have none of these words, and are only kept.
   const auto says = [&](std::string_view word) { return json.find(word) != std::string::npos; };
-  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") && !says("DAllGather") && !says("cudnn_conv_backend_config") &&
+  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") && !says("DAllGather") && !says("cudnn_conv_backend_config") && !says("gemm_backend_config") &&
       !says("ici_strategy_config"))
     return {};
   simdjson::dom::parser parser;
@@ -166,7 +173,8 @@ HloConfigProblem read_backend_config(const std::string& json, HloAttributes& att
   read_product_precision(config["gemm_backend_config"]["precision_config"], attributes);
   const Field attention = config["cudnn_fmha_backend_config"];
   for (const char* const of_queries_and_keys : {"bmm1_dot_dimension_numbers", "bmm2_grad_gemm2_dot_dimension_numbers"}) read_product_dimensions(attention[of_queries_and_keys], attributes);
-  read_convolution_call(config["cudnn_conv_backend_config"], attributes);
+  read_library_product(config["cudnn_conv_backend_config"], of_cudnn, attributes);
+  read_library_product(config["gemm_backend_config"], of_cublas, attributes);
   read_emitter(config["collective_algorithm_config"], attributes);
   read_strategy(config["collective_algorithm_config"], attributes);
   read_offloaded_strategy(config["collective_offload_config"], attributes);

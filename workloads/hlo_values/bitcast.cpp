@@ -97,7 +97,7 @@ Expected<HloArray> seen_as(const ArrayOperation& operation, const HloArray& memo
   const auto places = places_of(operation, shape);
   if (!places) return places.error();
   for (const std::int64_t place : places->of)
-    if (place >= memory.dims.front()) return operation.error(fmt::format("expected an operand that has the memory of {}", to_text(shape).substr(0, 200)));
+    if (place >= memory.dims.front()) return operation.error(fmt::format("expected the {} elements in memory of {}, got {}", places->size, to_text(shape).substr(0, 200), memory.dims.front()));
   HloArray array = zeros(memory.type, shape.dims);
   for_each_list(array, memory, [&](auto& to, const auto& from) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[to_size(places->of[i])];

@@ -33,7 +33,7 @@ Expected<HloArrays> unary(const ArrayOperation& operation) {
   if (is_float(x.type)) {
     const RealUnary function = real_unary(opcode);
     if (function == nullptr) return operation.not_interpreted();
-    const bool is_rounded = rounds(opcode);
+    const bool is_rounded = rounds(opcode) || bits_of(type) < bits_of(x.type);
     for (std::size_t i = 0; i < x.reals.size(); ++i) {
       const double value = function(x.reals[i]);
       result.reals[i] = is_rounded ? rounded(operation.arithmetic, type, value) : made(operation.arithmetic, value);
@@ -56,7 +56,7 @@ Expected<HloArrays> binary(const ArrayOperation& operation) {
   if (is_float(a.type)) {
     const RealBinary function = real_binary(opcode);
     if (function == nullptr) return operation.not_interpreted();
-    const bool is_rounded = rounds(opcode), is_sum = opcode == Word::add || opcode == Word::subtract, is_product = opcode == Word::multiply;
+    const bool is_rounded = rounds(opcode) || bits_of(type) < std::max(bits_of(a.type), bits_of(b.type)), is_sum = opcode == Word::add || opcode == Word::subtract, is_product = opcode == Word::multiply;
     for (std::size_t i = 0; i < a.reals.size(); ++i) {
       const double x = a.reals[i], y = b.reals[i], value = function(x, y);
       result.reals[i] = is_rounded ? rounded(operation.arithmetic, type, value) : made(operation.arithmetic, value);

@@ -32,6 +32,7 @@ Expected<HloArrays> array_operation(const ArrayOperation& operation) {
     case Word::bitcast:
     case Word::bitcast_convert: return bitcast_operation(operation);
     case Word::custom_call: return library_call(operation.attributes().custom_call_target)(operation);  // others do not come here
+    case Word::copy: return elementwise_operation(operation);
     case Word::fft: return transform_operation(operation);
     case Word::dot: return is_complex(operation.shape().type) ? complex_product(operation, dot_operation) : dot_operation(operation);
     case Word::ragged_dot: return ragged_dot_operation(operation);
@@ -280,6 +281,8 @@ Expected<HloInterpreter::Values> HloInterpreter::whole(const Step& step, Frame& 
     case Word::domain:
     case Word::add_dependency:
       if (step.operands.empty()) return step.error("expected an operand");
+      // A TPU's compiler makes a copy of a conversion between floating-point types.
+      if (instruction.opcode == Word::copy && instruction.shape->type != step.computation.instructions[to_size(instruction.operands[0])].shape->type) return arrays(step);
       return *step.operands[0];
     case Word::opt_barrier: {
       if (step.operands.size() != 1) return step.error("expected one operand");

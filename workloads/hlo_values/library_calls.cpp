@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "workloads/hlo/shared_value.hpp"
 #include "workloads/hlo_values/array_operation.hpp"
 
 namespace podsim {
@@ -101,7 +102,7 @@ Expected<HloArrays> cudnn_convolution(const ArrayOperation& operation, Convolved
   const std::size_t operands = operation.operands.size();
   if (!is_tuple_of(shape, 2) || operands < 2 || operands > (with_bias ? 4U : 2U)) return operation.not_interpreted();
   const HloShape& made_shape = shape.elements.front();
-  const HloConvolutionCall call = operation.attributes().convolution_call.value_or(HloConvolutionCall{});
+  const HloLibraryProduct call = operation.attributes().library_product.value_or(HloLibraryProduct{.activation = "kNone"});
   const Activation activation = activation_named(call.activation);
   if (activation == nullptr) return operation.error(fmt::format("the activation {} is not interpreted", quoted(call.activation)));
   auto convolved = convolve(operation, makes, operation.operand(0), operation.operand(1), made_shape);
@@ -129,6 +130,39 @@ Expected<HloArrays> cudnn_convolution(const ArrayOperation& operation, Convolved
   for (std::size_t e = 1; e < shape.elements.size(); ++e) results.push_back(zeros(shape.elements[e].type, shape.elements[e].dims));
   return results;
 }
+/// alpha * dot + beta * side input; the second result is the library's workspace. Without an epilogue: others are none of what XLA writes without autotuning.
+Expected<HloArrays> cublas_product(const ArrayOperation& operation) {
+  const HloShape& shape = operation.shape();
+  const HloLibraryProduct call = operation.attributes().library_product.value_or(HloLibraryProduct{.activation = "DEFAULT"});
+  const std::size_t operands = call.side_scale != 0 ? 3 : 2;
+  if (!is_tuple_of(shape, 1) || call.activation != "DEFAULT" || call.result_scale_imaginary != 0)
+    return operation.error(fmt::format("a product of this library with the epilogue {} is not interpreted", quoted(call.activation)));
+  if (const auto ok = operation.takes(operands); !ok) return ok.error();
+  HloInstruction instruction = operation.instruction;
+  instruction.shape = SharedValue<HloShape>{shape.elements.front()};
+  const std::vector<const HloArray*> factors{operation.operands[0], operation.operands[1]};
+  const ArrayOperation dot{operation.module, operation.computation, instruction, factors, operation.arithmetic, operation.budget, operation.call};
+  auto results = is_complex(instruction.shape->type) ? complex_product(dot, dot_operation) : dot_operation(dot);
+  if (!results) return results.error();
+  HloArray& result = results->front();
+  const HloArray* const side = operands > 2 ? &operation.operand(2) : nullptr;
+  if (side != nullptr && (side->dims != result.dims || !mixes(side->type, result.type))) return operation.error(fmt::format("expected a side input like {}, got {}", short_text(result), short_text(*side)));
+  if (call.result_scale != 1 || side != nullptr) {
+    if (!has_reals(result.type)) return operation.not_interpreted();
+    const auto scale = [&](std::vector<double>& values, const std::vector<double>* sides) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double product = call.result_scale * values[i], more = sides == nullptr ? 0 : call.side_scale * (*sides)[i];
+        note_sum(operation.arithmetic, finite_or_zero(std::fabs(product) + std::fabs(more)));
+        values[i] = rounded(operation.arithmetic, part_of(result.type), product + more);
+      }
+    };
+    scale(result.reals, side == nullptr ? nullptr : &side->reals);
+    scale(result.imaginaries, side == nullptr ? nullptr : &side->imaginaries);
+  }
+  for (std::size_t e = 1; e < shape.elements.size(); ++e) results->push_back(zeros(shape.elements[e].type, shape.elements[e].dims));
+  return results;
+}
+
 Expected<HloArrays> cudnn_forward(const ArrayOperation& operation) { return cudnn_convolution(operation, Convolved::output, false); }
 Expected<HloArrays> cudnn_forward_with_bias(const ArrayOperation& operation) { return cudnn_convolution(operation, Convolved::output, true); }
 Expected<HloArrays> cudnn_input_gradient(const ArrayOperation& operation) { return cudnn_convolution(operation, Convolved::input, false); }
@@ -137,11 +171,13 @@ Expected<HloArrays> cudnn_kernel_gradient(const ArrayOperation& operation) { ret
 }  // namespace
 
 LibraryCall library_call(std::string_view target) {
-  constexpr std::array<std::pair<std::string_view, LibraryCall>, 9> table{{{"ConcatBitcast", memory_operation},
+  constexpr std::array<std::pair<std::string_view, LibraryCall>, 11> table{{{"ConcatBitcast", memory_operation},
                                                                            {"TopK", top_k},
                                                                            {"X64Combine", of_halves},
                                                                            {"X64SplitHigh", high_half},
                                                                            {"X64SplitLow", low_half},
+                                                                           {"__cublas$gemm", cublas_product},
+                                                                           {"__cublas$lt$matmul", cublas_product},
                                                                            {"__cudnn$convBackwardFilter", cudnn_kernel_gradient},
                                                                            {"__cudnn$convBackwardInput", cudnn_input_gradient},
                                                                            {"__cudnn$convBiasActivationForward", cudnn_forward_with_bias},

@@ -162,7 +162,7 @@ TEST(HloLibraryCalls, TopKTakesTheFirstOfEqualsAndNaN) {
   const HloArrays made = results_of({array("f32[2,5]", {1, 4, 2, 4, 3, -1, nan, 0, 7, -2})}, "ROOT r = (f32[2,3], s32[2,3]) custom-call(p0), custom_call_target=\"TopK\"");
   EXPECT_THAT(made.at(1).integers, ElementsAre(1, 3, 4, 1, 3, 2));
   EXPECT_THAT(std::vector<double>(made.at(0).reals.begin(), made.at(0).reals.begin() + 3), ElementsAre(4, 4, 3));
-  EXPECT_THAT(run_error({counted("f32[2,5]")}, "ROOT r = (f32[2,7], s32[2,7]) custom-call(p0), custom_call_target=\"TopK\""), HasSubstr("m:4:6: r: expected the largest of each row of f32[2,5]"));
+  EXPECT_THAT(run_error({counted("f32[2,5]")}, "ROOT r = (f32[2,7], s32[2,7]) custom-call(p0), custom_call_target=\"TopK\""), HasSubstr("m:4:1: r: expected the largest of each row of f32[2,5]"));
 }
 
 TEST(HloLibraryCalls, HalvesOf64BitsComeTogetherAgain) {
@@ -184,11 +184,24 @@ TEST(HloLibraryCalls, CudnnScalesAddsAndActivates) {
   EXPECT_THAT(run_error({x, w, bias}, call("p0, p1, p2", R"({"cudnn_conv_backend_config":{"activation_mode":"kSwish"}})")), HasSubstr("r: the activation \"kSwish\" is not interpreted"));
 }
 
+TEST(HloLibraryCalls, CublasScalesAndAddsToItsThirdOperand) {
+  const HloArray x = array("f32[1,2]", {1, 2}), w = array("f32[2,1]", {3, -4}), side = array("f32[1,1]", {10});
+  const auto call = [](const std::string& operands, const std::string& config) {
+    return "r = (f32[1,1], s8[8]) custom-call(" + operands +
+           R"(), custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]},)" + config +
+           "}}\nROOT y = f32[1,1] get-tuple-element(r), index=0";
+  };
+  EXPECT_EQ(result_of({x, w}, call("p0, p1", R"("alpha_real":1,"alpha_imag":0,"beta":0,"epilogue":"DEFAULT")")), array("f32[1,1]", {-5}));
+  EXPECT_EQ(result_of({x, w, side}, call("p0, p1, p2", R"("alpha_real":2,"alpha_imag":0,"beta":0.5,"epilogue":"DEFAULT")")), array("f32[1,1]", {-5}));
+  EXPECT_THAT(run_error({x, w}, call("p0, p1", R"("alpha_real":1,"beta":0,"epilogue":"GELU_AUX")")), HasSubstr("r: a product of this library with the epilogue \"GELU_AUX\" is not interpreted"));
+}
+
 TEST(HloMixedWidths, ResultsHaveTheTypeOfTheirShape) {
   const HloArray x = array("bf16[2]", {4, 9});
   EXPECT_EQ(result_of({x}, "ROOT r = f32[2] sqrt(p0)"), array("f32[2]", {2, 3}));
   EXPECT_EQ(result_of({x}, "ROOT r = f32[2,2] broadcast(p0), dimensions={1}"), array("f32[2,2]", {4, 9, 4, 9}));
   EXPECT_EQ(result_of({x, array("f32[2]", {1, 2})}, "ROOT r = f32[2] add(p0, p1)"), array("f32[2]", {5, 11}));
+  EXPECT_EQ(result_of({array("f32[2]", {1, 2})}, "ROOT r = bf16[2] copy(p0)"), array("bf16[2]", {1, 2}));
   EXPECT_EQ(result_of({x}, "ROOT r = f32[1] slice(p0), slice={[1:2]}"), array("f32[1]", {9}));
 }
 
