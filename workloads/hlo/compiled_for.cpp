@@ -35,6 +35,7 @@ class CompiledForText {
   CompiledForText(const std::string& file, const std::string& text) : text_{text} { compiled_.file = file; }
 
   Expected<std::optional<CompiledFor>> read() {
+    find_keys();
     simdjson::dom::parser parser;
     Element root;
     if (const auto why = parser.parse(text_).get(root); why != simdjson::SUCCESS)
@@ -49,11 +50,12 @@ class CompiledForText {
   }
 
  private:
-  /// At the key; simdjson's documents do not know their places.
-  Diagnostic expected(std::string_view what, std::string_view key) const {
-    const std::size_t at = key.empty() ? std::string::npos : text_.find(fmt::format("\"{}\"", key));
-    return {HloCursor{text_, 0, {compiled_.file, 1, 1}}.where(at == std::string::npos ? 0 : at), fmt::format("expected {}", what)};
+  /// simdjson's documents do not know their places: keys are looked for.
+  void find_keys() {
+    for (const std::string_view key : {"machine", "slice", "slices", "axes", "coords", "cores", "slice_index", "devices"})
+      if (const std::size_t at = text_.find(fmt::format("\"{}\"", key)); at != std::string::npos) compiled_.places.emplace(key, HloCursor{text_, 0, {compiled_.file, 1, 1}}.where(at));
   }
+  Diagnostic expected(std::string_view what, std::string_view key) const { return {compiled_.where(key), fmt::format("expected {}", what)}; }
   bool fail(std::string_view what, std::string_view key) {
     if (!error_) error_ = expected(what, key);
     return false;
@@ -159,6 +161,11 @@ class CompiledForText {
 };
 
 }  // namespace
+
+SourceLocation CompiledFor::where(std::string_view key) const {
+  const auto found = places.find(key);
+  return found == places.end() ? SourceLocation{file, 1, 1} : found->second;
+}
 
 Expected<std::optional<CompiledFor>> read_compiled_for(const std::string& module_path) {
   const std::string path = path_beside(module_path);

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,9 @@ struct CompiledFor {
   int slices = 1;                                   // as slice_index counts them, from its least one on; else as `slices` says
   std::vector<std::pair<std::string, int>> axes{};  // of the mesh
   std::vector<Device> devices{};                    // in the order of the mesh, that is of partitions; none: not told
+  std::map<std::string, SourceLocation, std::less<>> places{};  // of the keys that the file has
+  /// Of a key; the file's beginning if it does not have it.
+  [[nodiscard]] SourceLocation where(std::string_view key) const;
 };
 
 /// nullopt: there is none beside the module, or it tells nothing of these. Errors: it cannot be read, is no JSON, or has something else in these

@@ -111,6 +111,7 @@ class Shapes {
       case complex:
       case convolution:
       case divide:
+      case dot:
       case maximum:
       case minimum:
       case multiply:
@@ -418,7 +419,7 @@ class Shapes {
   }
 
   [[nodiscard]] Problem of_dot() const {
-    if (!known(0) || !known(1) || operands_.size() != 2) return {};
+    if (!known(0) || !known(1)) return {};
     const auto &a = attributes_.lhs_contracting, &b = attributes_.rhs_contracting;
     const auto within = [](const Dims& dims, const HloShape& shape) { return std::ranges::all_of(dims, [&](std::int64_t d) { return d >= 0 && static_cast<std::size_t>(d) < shape.rank(); }); };
     const HloShape &lhs = operand(0), &rhs = operand(1);
