@@ -85,6 +85,7 @@ using LibraryCall = Expected<HloArrays> (*)(const ArrayOperation& operation);
 LibraryCall library_call(std::string_view target);
 Expected<HloArrays> reduce_operation(const ArrayOperation& operation);
 Expected<HloArrays> reduce_window_operation(const ArrayOperation& operation);
+Expected<HloArrays> select_and_scatter_operation(const ArrayOperation& operation);
 Expected<HloArrays> map_operation(const ArrayOperation& operation);
 Expected<HloArrays> sort_operation(const ArrayOperation& operation);
 Expected<HloArrays> gather_operation(const ArrayOperation& operation);

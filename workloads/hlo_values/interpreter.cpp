@@ -39,6 +39,7 @@ Expected<HloArrays> array_operation(const ArrayOperation& operation) {
     case Word::convolution: return is_complex(operation.shape().type) ? complex_product(operation, convolution_operation) : convolution_operation(operation);
     case Word::reduce: return reduce_operation(operation);
     case Word::reduce_window: return reduce_window_operation(operation);
+    case Word::select_and_scatter: return select_and_scatter_operation(operation);
     case Word::map: return map_operation(operation);
     case Word::sort: return sort_operation(operation);
     case Word::gather: return gather_operation(operation);

@@ -196,6 +196,18 @@ TEST(HloLibraryCalls, CublasScalesAndAddsToItsThirdOperand) {
   EXPECT_THAT(run_error({x, w}, call("p0, p1", R"("alpha_real":1,"beta":0,"epilogue":"GELU_AUX")")), HasSubstr("r: a product of this library with the epilogue \"GELU_AUX\" is not interpreted"));
 }
 
+TEST(HloSelectAndScatter, GivesEachElementToTheOneThatItsWindowSelects) {
+  const std::string functions =
+      "ge { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE }\nsum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = f32[] add(a, b) }\n";
+  // Windows side by side; of equal elements the first one is selected.
+  const HloArray x = array("f32[4,4]", {7, 2, 5, 3, 3, 8, 9, 3, 1, 5, 7, 5, 0, 6, 2, 7}), source = array("f32[2,2]", {2, 6, 3, 1}), zero = array("f32[]", {0});
+  EXPECT_EQ(result_of({x, source, zero}, "ROOT r = f32[4,4] select-and-scatter(p0, p1, p2), window={size=2x2 stride=2x2}, select=ge, scatter=sum", functions),
+            array("f32[4,4]", {0, 0, 0, 0, 0, 2, 6, 0, 0, 0, 1, 0, 0, 3, 0, 0}));
+  // Windows that overlap add up; what is padded is not selected.
+  EXPECT_EQ(result_of({array("f32[3]", {1, 5, 2}), array("f32[4]", {10, 20, 30, 40}), zero}, "ROOT r = f32[3] select-and-scatter(p0, p1, p2), window={size=2 pad=1_1}, select=ge, scatter=sum", functions),
+            array("f32[3]", {10, 50, 40}));
+}
+
 TEST(HloMixedWidths, ResultsHaveTheTypeOfTheirShape) {
   const HloArray x = array("bf16[2]", {4, 9});
   EXPECT_EQ(result_of({x}, "ROOT r = f32[2] sqrt(p0)"), array("f32[2]", {2, 3}));
