@@ -104,22 +104,23 @@ HloArray part_array(const HloArray& array, bool imaginary) { return {part_of(arr
 
 Expected<HloArrays> complex_operation(const ArrayOperation& operation) {
   const Word opcode = operation.instruction.opcode;
+  const bool takes_two = opcode == Word::complex || opcode == Word::compare || complex_binary(opcode) != nullptr;
+  if (const auto ok = operation.takes(takes_two ? 2 : 1); !ok) return ok.error();
   const HloArray& x = operation.operand(0);
   for (const HloArray* operand : operation.operands)
     if (operand->dims != x.dims) return operation.error(fmt::format("expected operands of one shape, got {} and {}", short_text(x), short_text(*operand)));
-  if (opcode == Word::real || opcode == Word::imag || opcode == Word::abs) return real_part(operation);
   if (opcode == Word::convert) return to_complex(operation);
-  if (opcode == Word::compare) return compare_complex(operation);
   for (const HloArray* operand : operation.operands)
     if (!has_reals(operand->type)) return operation.not_interpreted();
+  if (opcode == Word::real || opcode == Word::imag || opcode == Word::abs) return real_part(operation);
+  if (opcode == Word::compare) return compare_complex(operation);
+  if (!is_complex(operation.shape().type)) return operation.not_interpreted();
   HloArray result = zeros(operation.shape().type, x.dims);
   if (opcode == Word::complex) {
     for (std::size_t i = 0; i < result.reals.size(); ++i) set(operation, result, i, {x.reals[i], operation.operand(1).reals[i]});
     return HloArrays{std::move(result)};
   }
-  if (operation.operands.size() == 2) {
-    const ComplexBinary function = complex_binary(opcode);
-    if (function == nullptr) return operation.not_interpreted();
+  if (const ComplexBinary function = complex_binary(opcode); function != nullptr) {
     for (std::size_t i = 0; i < result.reals.size(); ++i) set(operation, result, i, function(value_at(x, i), value_at(operation.operand(1), i)));
     return HloArrays{std::move(result)};
   }
@@ -130,6 +131,8 @@ Expected<HloArrays> complex_operation(const ArrayOperation& operation) {
 }
 
 Expected<HloArrays> complex_product(const ArrayOperation& operation, Expected<HloArrays> (*real)(const ArrayOperation&)) {
+  if (const auto ok = operation.takes(2); !ok) return ok.error();
+  if (!has_reals(operation.operand(0).type) || !has_reals(operation.operand(1).type)) return operation.not_interpreted();
   HloInstruction instruction = operation.instruction;
   HloShape shape = operation.shape();
   shape.type = part_of(shape.type);

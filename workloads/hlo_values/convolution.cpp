@@ -58,7 +58,7 @@ Expected<HloArray> convolve(const ArrayOperation& operation, Convolved makes, co
   const HloAttributes& attributes = operation.attributes();
   const HloType type = shape.type;
   if (!attributes.convolution) return operation.error("expected dim_labels");
-  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || !has_values(type))
+  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || is_complex(type) || is_complex(a.type) || is_complex(b.type) || !has_values(type))
     return operation.error(fmt::format("a convolution of {} and {} to {} is not interpreted", name_of(a.type), name_of(b.type), name_of(type)));
   const Dims& x = makes == Convolved::input ? shape.dims : a.dims;
   const Dims& w = makes == Convolved::kernel ? shape.dims : b.dims;

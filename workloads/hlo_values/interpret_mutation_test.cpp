@@ -97,7 +97,13 @@ ENTRY main { x = f32[4,6]{0,1} parameter(0)
 )";
 
 constexpr std::string_view library_module = R"(HloModule m, num_partitions=4
-ENTRY main (x: f32[4,6], c: c64[4,6], h: bf16[16,128]) -> (f32[4,6], f32[4,2], s32[4,2], f32[1,4,4,1], f32[2,2,1,3], bf16[1,2,8,128], f32[4,4]) { x = f32[4,6] parameter(0)
+ge { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = pred[] compare(a, b), direction=GE }
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main (x: f32[4,6], c: c64[4,6], h: bf16[16,128]) -> (f32[4,6], f32[4,2], s32[4,2], f32[1,4,4,1], f32[2,2,1,3], bf16[1,2,8,128], f32[4,4], f32[4,6]) { x = f32[4,6] parameter(0)
   c = c64[4,6] parameter(1)
   h = bf16[16,128]{1,0:T(8,128)(2,1)} parameter(2)
   rf = c64[4,4] fft(x), fft_type=RFFT, fft_length={4,6}
@@ -133,7 +139,10 @@ ENTRY main (x: f32[4,6], c: c64[4,6], h: bf16[16,128]) -> (f32[4,6], f32[4,2], s
   gm = (f32[4,4], s8[16]) custom-call(sx, ab), custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":{"alpha_real":1,"alpha_imag":0,"beta":0,"epilogue":"DEFAULT","dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]}}}
   gy = f32[4,4] get-tuple-element(gm), index=0
   kn = f32[4,4] custom-call(gy, ti), custom_call_target="tpu_custom_call"
-  ROOT out = (f32[4,6], f32[4,2], s32[4,2], f32[1,4,4,1], f32[2,2,1,3], bf16[1,2,8,128], f32[4,4]) tuple(wd, tv, ti, gx, gw, bt, kn) }
+  nl = f32[] constant(0)
+  wi = f32[2,3] slice(ir), slice={[0:2], [0:3]}
+  ss = f32[4,6] select-and-scatter(x, wi, nl), window={size=2x3 stride=2x3 pad=0_0x1_2}, select=ge, scatter=sum
+  ROOT out = (f32[4,6], f32[4,2], s32[4,2], f32[1,4,4,1], f32[2,2,1,3], bf16[1,2,8,128], f32[4,4], f32[4,6]) tuple(wd, tv, ti, gx, gw, bt, kn, ss) }
 )";
 
 std::string mutated(std::string text, Rng& random) {
