@@ -117,9 +117,11 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   const auto training = step != nullptr ? training_check(*found, step->outputs) : std::nullopt;
   const auto& program = problem->problem.summary.program;
   const std::optional<Bytes> received = program ? std::optional{program->cost.received} : std::nullopt;
-  const auto table = [&] { return check_table(*found, training) + (audited ? "\n" + edges_table(edges) : ""); };
+  const auto& module = problem->problem.summary.hlo;
+  const std::vector<std::string> not_checked = module != nullptr ? module->not_checked : std::vector<std::string>{};
+  const auto table = [&] { return check_table(*found, training, not_checked) + (audited ? "\n" + edges_table(edges) : ""); };
   tell_table(table, console);
-  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training, received) : table(), console);
+  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training, received, not_checked) : table(), console);
   return status == exit_done && !found->ok ? static_cast<int>(exit_false) : status;
 }
 

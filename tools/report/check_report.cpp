@@ -81,7 +81,7 @@ std::optional<TrainingCheck> training_check(const CheckReport& report, const Tra
   return check;
 }
 
-std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training) {
+std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training, const std::vector<std::string>& not_checked) {
   std::vector<std::vector<std::string>> rows{
       {"devices", std::to_string(report.devices)},
       {"matched", yes(report.matched)},
@@ -109,6 +109,7 @@ std::string check_table(const CheckReport& report, const std::optional<TrainingC
     rows.push_back({"largest error of gradients", fmt::format("{:.3g} of the largest of each", training->max_gradient_error)});
     rows.push_back({"largest error of parameters", fmt::format("{:.3g} after the last step", training->max_parameter_error)});
   }
+  for (const std::string& call : not_checked) rows.push_back({"not checked", call});
   rows.push_back({"ok", yes(report.ok)});
   for (const CheckedOutput& output : report.outputs)
     rows.push_back({output.name + fmt::format("[{}]", fmt::join(output.extents, ",")), text_of(output)});
@@ -135,7 +136,7 @@ std::string edges_table(const std::vector<NamedEdge>& edges) {
   return table(rows, 4);
 }
 
-std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training, const std::optional<Bytes>& received) {
+std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training, const std::optional<Bytes>& received, const std::vector<std::string>& not_checked) {
   const auto of_comparison = [&](auto value) { return report.compared_something() ? Json(value) : Json(); };
   Json json{{"compared", report.compared},
             {"devices", report.devices},
@@ -149,6 +150,7 @@ std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* 
             {"race_free", report.race_free},
             {"ok", report.ok}};
   if (received) json.set("received_bytes", received->count());
+  if (!not_checked.empty()) json.set("not_checked", not_checked);
   if (report.compared_something() && !report.inexact.empty())
     json.update({{"inexact", report.inexact}, {"proof_rel_error", report.proof_rel_error}, {"proof_tolerance", report.proof_tolerance}});
   if (training) {

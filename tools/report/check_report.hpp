@@ -27,9 +27,10 @@ struct TrainingCheck {
 /// nullopt: the check compared none of these outputs.
 std::optional<TrainingCheck> training_check(const CheckReport& report, const TrainingOutputs& outputs);
 
-std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training = {});
+/// `not_checked`: what of a module stood in for something else, in sentences.
+std::string check_table(const CheckReport& report, const std::optional<TrainingCheck>& training = {}, const std::vector<std::string>& not_checked = {});
 /// Quantities that were not compared are null. `edges`: null if they were not audited. `received`: by a device of a sharded
 /// program, in the element types that are checked.
-std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training = {}, const std::optional<Bytes>& received = {});
+std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* edges, const std::optional<TrainingCheck>& training = {}, const std::optional<Bytes>& received = {}, const std::vector<std::string>& not_checked = {});
 
 }  // namespace podsim

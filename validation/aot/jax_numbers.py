@@ -3,11 +3,11 @@
 
     python3 jax_numbers.py [--only NAME[,NAME...]] [--to FOLDER]
 
-Each program is compiled for emulated CPU devices and run. NAME.hlo.gz is the compiled module as XLA prints it, without metadata; NAME.json.gz has
+Each program is compiled for emulated CPU devices and run; some, in addition, for one chip of a TPU and one GPU that are not there (NAME_v5e, NAME_h100), whose modules must give the numbers of the CPU. NAME.hlo.gz is the compiled module as XLA prints it, without metadata; NAME.json.gz has
 what every device was given and what it had in the end, the shards of each array once. The inputs are made from counters, so that a run with the
 same jax and the same processor writes the same bytes. workloads/hlo_values/jax_numbers_test.cpp runs the modules without JAX and compares.
 
-Needs jax 0.10.2 (pip install jax==0.10.2), no accelerator.
+Needs the environment that tests/jax_env.sh makes, no accelerator.
 """
 
 import argparse
@@ -28,9 +28,14 @@ from jax import lax  # noqa: E402
 from jaxlib._hlo import HloPrintOptions  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P  # noqa: E402
 
+from make import ABSENT, devices_of  # noqa: E402
+
+os.environ.update(ABSENT.ENVIRONMENT)  # before JAX looks for devices
+
 bf16, f32, f16, s32, s8, u32 = jnp.bfloat16, jnp.float32, jnp.float16, jnp.int32, jnp.int8, jnp.uint32
 
 PROGRAMS = {}
+ELSEWHERE = {"v5e": "v5e:2x2", "h100": "h100:1x8"}  # the slice of which the first device is taken
 
 
 def program(**axes):
@@ -38,6 +43,18 @@ def program(**axes):
 
     def register(make):
         PROGRAMS[make.__name__] = (make, axes)
+        return make
+
+    return register
+
+
+def elsewhere(*machines):
+    """A program of one device, compiled for these as well."""
+
+    def register(make):
+        PROGRAMS[make.__name__] = (make, {"x": 1})
+        for machine in machines:
+            PROGRAMS[f"{make.__name__}_{machine}"] = (make, {"x": 1})
         return make
 
     return register
@@ -510,6 +527,93 @@ def conditional_by_group(mesh):
             [(numbers((8, 8), seed=1), P("x", "y")), (numbers((8, 4), seed=2), P("y"))], None)
 
 
+# ---- What single devices leave to libraries, or write in a way of their own ----
+
+
+def complex_numbers(shape, seed):
+    return (numbers(shape, seed=seed) + 1j * numbers(shape, seed=seed + 1)).astype(jnp.complex64)
+
+
+def convolved(x, w, strides=(1, 1), padding="SAME", **more):
+    return lax.conv_general_dilated(x, w, strides, padding, dimension_numbers=("NHWC", "HWIO", "NHWC"), **more)
+
+
+def gradients(loss, *shapes, dtype=f32):
+    return jax.grad(loss, tuple(range(len(shapes)))), [(numbers(shape, dtype, seed), P()) for seed, shape in enumerate(shapes, 1)], None
+
+
+@elsewhere("v5e", "h100")
+def transform(mesh):
+    return jnp.fft.fft, [(complex_numbers((3, 8), 1), P())], None
+
+
+@elsewhere("h100")
+def transforms_of_real_numbers(mesh):
+    f = lambda x, w: (jnp.fft.irfft(jnp.fft.rfft(x) * w, n=16), jnp.abs(jnp.fft.fft2(x)), jnp.fft.irfft2(jnp.fft.rfft2(x)), jnp.fft.ifft(x[:, :5]))
+    return f, [(numbers((4, 16), seed=1), P()), (complex_numbers((9,), 2), P())], None
+
+
+@elsewhere("v5e", "h100")
+def complex_arithmetic(mesh):
+    f = lambda x, y: (jnp.exp(1j * x).real, jnp.abs(x + 1j * y), (x + 1j * y) ** 2 / (2 + 1j * x), jnp.vdot(x + 1j * y, x - 1j * y), (x + 1j * y) @ (y - 1j * x).T)
+    return f, [(numbers((4, 8), seed=1), P()), (numbers((4, 8), seed=2), P())], None
+
+
+@elsewhere("v5e", "h100")
+def roots_of_bf16(mesh):
+    f = lambda x: jnp.sqrt(x).astype(f32) + jnp.broadcast_to(x[:, :1], x.shape).astype(f32)
+    return f, [((whole((16, 256), 0, 16, np.float64, 1) ** 2).astype(bf16), P())], None  # squares: a root in float32 is that in bfloat16
+
+
+@elsewhere("v5e", "h100")
+def largest_of_rows(mesh):
+    return lambda x: lax.top_k(x, 5), [(whole((6, 300), -40, 40, f32, 1), P())], None
+
+
+@elsewhere("v5e", "h100")
+def scattered_by_pairs(mesh):
+    return lambda x, i: x.at[i[:, 0], i[:, 1]].add(1.0), [(numbers((64, 32), seed=1), P()), (whole((40, 2), 0, 32, seed=2), P())], None
+
+
+@elsewhere("v5e")
+def reshaped(mesh):
+    f = lambda x: (2 * x.reshape(8, 4, 128).transpose(1, 0, 2).reshape(4, -1)).reshape(16, 256)
+    return f, [(numbers((8, 512), seed=1), P())], None
+
+
+@elsewhere("v5e")
+def reshaped_bf16(mesh):
+    f = lambda x: (2 * x.reshape(4, 24, 128).astype(f32)).astype(bf16).reshape(3, 32, 128)
+    return f, [(numbers((96, 128), bf16, 1), P())], None
+
+
+@elsewhere("v5e", "h100")
+def convolution_gradients(mesh):
+    return gradients(lambda x, w: (convolved(x, w, (2, 2)) ** 2).sum(), (2, 9, 9, 4), (3, 3, 4, 8))
+
+
+@elsewhere("v5e", "h100")
+def convolution_with_bias(mesh):
+    f = lambda x, w, b: jax.nn.relu(convolved(x, w) + b)
+    return f, [(numbers(shape, seed=seed), P()) for seed, shape in enumerate(((2, 8, 8, 4), (3, 3, 4, 8), (8,)), 1)], None
+
+
+@elsewhere("v5e", "h100")
+def convolution_gradients_by_group(mesh):
+    return gradients(lambda x, w: (convolved(x, w, feature_group_count=2) ** 2).sum(), (2, 8, 8, 4), (3, 3, 2, 8))
+
+
+@elsewhere("v5e", "h100")
+def causal_convolution_gradients(mesh):
+    f = lambda x, w: (lax.conv_general_dilated(x, w, (1,), [(4, 0)], rhs_dilation=(2,), dimension_numbers=("NWC", "WIO", "NWC")) ** 2).sum()
+    return gradients(f, (2, 16, 4), (3, 4, 8))
+
+
+@elsewhere("v5e", "h100")
+def convolution_gradients_bf16(mesh):
+    return gradients(lambda x, w: (convolved(x, w).astype(f32) ** 2).sum(), (2, 8, 8, 8), (3, 3, 8, 16), dtype=bf16)
+
+
 # ---- Files ----
 
 
@@ -544,6 +648,11 @@ def make(name, folder):
     jitted = jax.jit(function, keep_unused=True, **({} if shardings is None else {"out_shardings": shardings}))
     compiled = jitted.lower(*placed).compile()
     made = compiled(*placed)
+    machine = name.rsplit("_", 1)[1] if build.__name__ != name else None
+    if machine:
+        generation, extents = ELSEWHERE[machine].split(":")
+        there = NamedSharding(Mesh(np.array(devices_of(generation, [int(extent) for extent in extents.split("x")], 1)[:1]), "x"), P())
+        compiled = jitted.lower(*(jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=there) for a in placed)).compile()
     options = HloPrintOptions()
     options.print_metadata = False
     options.print_large_constants = True

@@ -8,8 +8,6 @@ namespace podsim {
 
 namespace {
 
-std::string cut(const HloShape& shape) { return short_text(shape).substr(0, 200); }
-
 /// One call: what goes into the computation and what comes out of it.
 class CallShapes {
  public:
@@ -35,14 +33,14 @@ class CallShapes {
   Status gives(const HloShape& wanted) const {
     const HloShape& given = *callee_.instructions[static_cast<std::size_t>(callee_.root)].shape;
     if (same_dims(given, wanted)) return success();
-    return problem(fmt::format("expected a computation that gives {}, but {} gives {}", cut(wanted), callee_.name, cut(given)));
+    return problem(fmt::format("expected a computation that gives {}, but {} gives {}", cut_text(wanted), callee_.name, cut_text(given)));
   }
 
  private:
   Status takes(std::size_t p, const HloShape& given) const {
     const HloShape& taken = *callee_.instructions[static_cast<std::size_t>(callee_.parameters[p])].shape;
     if (same_dims(taken, given)) return success();
-    return problem(fmt::format("expected {}, the shape of parameter {} of computation {}, got {}", cut(taken), p, callee_.name, cut(given)));
+    return problem(fmt::format("expected {}, the shape of parameter {} of computation {}, got {}", cut_text(taken), p, callee_.name, cut_text(given)));
   }
   Diagnostic problem(const std::string& what) const { return {module_.where(instruction_), instruction_.name + ": " + what}; }
 
@@ -91,7 +89,7 @@ Status check_call_shapes(const HloModule& module) {
       if (instruction.opcode == HloOpcode::while_) {
         const bool fits = instruction.operands.size() == 1 &&
                           same_dims(*caller.instructions[static_cast<std::size_t>(instruction.operands.front())].shape, *instruction.shape);
-        if (!fits) return Diagnostic{module.where(instruction), fmt::format("{}: expected one operand of its shape, {}", instruction.name, cut(*instruction.shape))};
+        if (!fits) return Diagnostic{module.where(instruction), fmt::format("{}: expected one operand of its shape, {}", instruction.name, cut_text(*instruction.shape))};
       }
       std::size_t branch = 0;
       for (const HloCall& call : instruction.calls) {

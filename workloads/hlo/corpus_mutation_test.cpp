@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,11 +25,12 @@ struct Stored {
   Mesh mesh;
 };
 
-/// The short ones, in the order of their names.
+/// The short ones, in the order of their names; of the folder PODSIM_HLO_MODULES all, for a campaign by hand.
 std::vector<Stored> short_modules() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator{PODSIM_SOURCE_DIR "/validation/aot/modules"})
-    if (entry.path().extension() == ".gz" && std::filesystem::file_size(entry.path()) < 6000) paths.push_back(entry.path());
+  const char* const asked = std::getenv("PODSIM_HLO_MODULES");
+  for (const auto& entry : std::filesystem::directory_iterator{asked != nullptr ? asked : PODSIM_SOURCE_DIR "/validation/aot/modules"})
+    if (entry.path().string().ends_with(".hlo.gz") && (asked != nullptr || std::filesystem::file_size(entry.path()) < 6000)) paths.push_back(entry.path());
   std::ranges::sort(paths);
   std::vector<Stored> modules;
   for (const std::filesystem::path& path : paths) {

@@ -6,20 +6,21 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "workloads/hlo/hlo_field_text.hpp"
 #include "workloads/hlo/hlo_statement.hpp"
+#include "workloads/hlo/hlo_window_text.hpp"
 
 namespace podsim {
 
 namespace {
 
-constexpr std::int64_t largest_number = std::int64_t{1} << 53;
-constexpr std::size_t most_attribute_dims = 64, most_pairs = std::size_t{1} << 24;
+constexpr std::size_t most_pairs = std::size_t{1} << 24;
 
 /// Reads the value of one attribute. Each function returns false where it has set the error.
-class AttributeText {
+class AttributeText : private HloFieldText {
  public:
   AttributeText(HloCursor& cursor, std::string_view name, HloStatement& statement)
-      : cursor_{cursor}, name_{name}, statement_{statement}, attributes_{statement.attributes} {}
+      : HloFieldText{cursor}, name_{name}, statement_{statement}, attributes_{statement.attributes} {}
 
   Status read() {
     const auto& table = readers();
@@ -67,25 +68,6 @@ class AttributeText {
         {"index", &A::index},
     };
     return table;
-  }
-
-  bool fail(std::size_t at, std::string_view what) {
-    if (!error_) error_ = cursor_.expected_at(at, what);
-    return false;
-  }
-  bool expected(std::string_view what) { return fail(cursor_.at(), what); }
-  bool is(char token, std::string_view what) {
-    cursor_.skip_blanks();
-    return cursor_.take(token) || expected(what);
-  }
-  /// Within the integers of a double, so that sums and products of two fit.
-  bool integer(std::int64_t& value, std::string_view what) {
-    cursor_.skip_blanks();
-    const std::size_t at = cursor_.at();
-    const auto found = cursor_.take_integer();
-    if (!found || *found > largest_number || *found < -largest_number) return fail(at, what);
-    value = *found;
-    return true;
   }
 
   /// Up to the next "," or the end of the line outside brackets, as written.
@@ -258,130 +240,14 @@ class AttributeText {
     return true;
   }
 
-  /// A value per spatial dimension, with "x" between them.
-  template <class Set>
-  bool per_dimension(Set set) {
-    std::size_t d = 0;
-    do {
-      if (d == most_attribute_dims) return expected("at most 64 dimensions");
-      if (attributes_.window.size() <= d) attributes_.window.emplace_back();
-      if (!set(attributes_.window[d++])) return false;
-    } while (cursor_.take('x'));
-    return true;
+  bool took(const Status& read) {
+    if (!read && !error_) error_ = read.error();
+    return static_cast<bool>(read);
   }
-
-  bool window() {
-    if (!is('{', "\"{\" and a window")) return false;
-    while (true) {
-      cursor_.skip_blanks();
-      if (cursor_.take('}')) return true;
-      const std::size_t at = cursor_.at();
-      const std::string_view part = cursor_.take_name();
-      if (!is('=', "a part of a window such as size=3x3, or \"}\"")) return false;
-      using W = HloWindowDimension;
-      const auto number = [&](std::int64_t W::*field, std::int64_t least) {
-        return per_dimension([&, field, least](W& window) {
-          const std::size_t begin = cursor_.at();
-          return integer(window.*field, "a number") && (window.*field >= least || fail(begin, "a number from " + std::to_string(least) + " on"));
-        });
-      };
-      bool ok = false;
-      if (part == "size")
-        ok = number(&W::size, 0);
-      else if (part == "stride")
-        ok = number(&W::stride, 1);
-      else if (part == "lhs_dilate")
-        ok = number(&W::lhs_dilate, 1);
-      else if (part == "rhs_dilate")
-        ok = number(&W::rhs_dilate, 1);
-      else if (part == "rhs_reversal")
-        ok = per_dimension([&](W& window) {
-          std::int64_t value = 0;
-          if (!integer(value, "0 or 1")) return false;
-          window.reversal = value != 0;
-          return true;
-        });
-      else if (part == "pad")
-        ok = per_dimension([&](W& window) {
-          return integer(window.pad_low, "the padding in front") && is('_', "\"_\" and the padding behind") &&
-                 integer(window.pad_high, "the padding behind");
-        });
-      else
-        return fail(at, "size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal");
-      if (!ok) return false;
-    }
-  }
-
-  /// The dimensions of one array: two letters and the spatial ones 0, 1, ... in any order.
-  bool labels(char first_letter, char second_letter, int& first, int& second, std::vector<int>& spatial) {
-    const std::size_t begin = cursor_.at();
-    first = second = -1;
-    for (int at = 0;; ++at, cursor_.move_to(cursor_.at() + 1)) {
-      const char c = cursor_.peek();
-      if (c == first_letter && first < 0) {
-        first = at;
-      } else if (c == second_letter && second < 0) {
-        second = at;
-      } else if (c >= '0' && c <= '9') {
-        const auto d = static_cast<std::size_t>(c - '0');
-        if (spatial.size() <= d) spatial.resize(d + 1, -1);
-        if (spatial[d] >= 0) return expected("every dimension once");
-        spatial[d] = at;
-      } else {
-        break;
-      }
-    }
-    if (first >= 0 && second >= 0 && std::find(spatial.begin(), spatial.end(), -1) == spatial.end()) return true;
-    return fail(begin, fmt::format("the letters {} and {} and the spatial dimensions from 0 on", first_letter, second_letter));
-  }
-
-  bool dim_labels() {
-    HloConvolutionDims dims;
-    const std::size_t begin = cursor_.at();
-    if (!labels('b', 'f', dims.input_batch, dims.input_feature, dims.input_spatial)) return false;
-    if (!cursor_.take('_')) return expected("\"_\" and the dimensions of the kernel");
-    if (!labels('i', 'o', dims.kernel_input, dims.kernel_output, dims.kernel_spatial)) return false;
-    if (!cursor_.take("->")) return expected("\"->\" and the dimensions of the output");
-    if (!labels('b', 'f', dims.output_batch, dims.output_feature, dims.output_spatial)) return false;
-    if (dims.input_spatial.size() != dims.kernel_spatial.size() || dims.input_spatial.size() != dims.output_spatial.size())
-      return fail(begin, "as many spatial dimensions in input, kernel and output");
-    attributes_.convolution = std::move(dims);
-    return true;
-  }
-
-  bool slice() {
-    if (!is('{', "\"{\" and the extents of a slice")) return false;
-    cursor_.skip_blanks();
-    if (cursor_.take('}')) return true;
-    do {
-      if (attributes_.slice.size() == most_attribute_dims) return expected("at most 64 dimensions");
-      HloSliceExtent& extent = attributes_.slice.emplace_back();
-      if (!is('[', "\"[\" and the extents of a slice")) return false;
-      const std::size_t at = cursor_.at();
-      if (!integer(extent.start, "the start of a slice") || !is(':', "\":\" and the limit of a slice") ||
-          !integer(extent.limit, "the limit of a slice"))
-        return false;
-      if (cursor_.take(':') && !integer(extent.stride, "the stride of a slice")) return false;
-      if (extent.start < 0 || extent.limit < extent.start || extent.stride < 1)
-        return fail(at, "a slice [start:limit:stride] with 0 <= start <= limit");
-      if (!is(']', "\"]\"")) return false;
-      cursor_.skip_blanks();
-    } while (cursor_.take(','));
-    return is('}', "\",\" and the next dimension, or \"}\"");
-  }
-
-  bool padding() {
-    do {
-      if (attributes_.padding.size() == most_attribute_dims) return expected("at most 64 dimensions");
-      HloPadding& padding = attributes_.padding.emplace_back();
-      if (!integer(padding.low, "the padding in front") || !is('_', "\"_\" and the padding behind") || !integer(padding.high, "the padding behind"))
-        return false;
-      const std::size_t at = cursor_.at();
-      if (cursor_.take('_') && (!integer(padding.interior, "the padding between elements") || padding.interior < 0))
-        return fail(at, "the padding between elements from 0 on");
-    } while (cursor_.take('x'));
-    return true;
-  }
+  bool window() { return took(read_window(cursor_, attributes_.window)); }
+  bool dim_labels() { return took(read_dim_labels(cursor_, attributes_.convolution)); }
+  bool slice() { return took(read_slice(cursor_, attributes_.slice)); }
+  bool padding() { return took(read_padding(cursor_, attributes_.padding)); }
 
   bool replica_groups() {
     std::size_t at = cursor_.at();
@@ -435,10 +301,14 @@ class AttributeText {
   }
 
   bool backend_config() {
+    const std::size_t begin = cursor_.at();
     attributes_.backend_config = plain_text();
     if (error_) return false;
-    statement_.bad_backend_config = !read_backend_config(attributes_.backend_config, attributes_);
-    return true;
+    const HloConfigProblem problem = read_backend_config(attributes_.backend_config, attributes_);
+    statement_.bad_backend_config = !problem.is_json;
+    if (problem.field.empty()) return true;
+    const std::size_t field = cursor_.since(begin).find(problem.field);
+    return fail(begin + (field == std::string_view::npos ? 0 : field), problem.wanted);
   }
 
   /// Behind "{": NAME=VALUE with spaces or commas between them; `take` gets each.
@@ -490,11 +360,9 @@ class AttributeText {
     });
   }
 
-  HloCursor& cursor_;
   std::string_view name_;
   HloStatement& statement_;
   HloAttributes& attributes_;
-  std::optional<Diagnostic> error_;
 };
 
 }  // namespace

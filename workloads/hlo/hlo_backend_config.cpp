@@ -70,6 +70,28 @@ void read_product_precision(const Field& config, HloAttributes& attributes) {
   std::ranges::transform(attributes.algorithm, attributes.algorithm.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
 }
 
+/// The names of the fields differ between the libraries.
+struct LibraryFields {
+  const char *activation, *result_scale, *result_scale_imaginary, *side_scale, *leaky_slope;
+};
+constexpr LibraryFields of_cudnn{"activation_mode", "conv_result_scale", "", "side_input_scale", "leakyrelu_alpha"}, of_cublas{"epilogue", "alpha_real", "alpha_imag", "beta", ""};
+
+void read_library_product(const Field& config, const LibraryFields& fields, HloAttributes& attributes) {
+  if (config.error() != simdjson::SUCCESS) return;
+  HloLibraryProduct product;
+  std::string_view activation;
+  if (config[fields.activation].get(activation) == simdjson::SUCCESS) product.activation = activation;
+  const auto number = [&](const char* name, double& value) {
+    double found = 0;
+    if (config[name].get(found) == simdjson::SUCCESS) value = found;
+  };
+  number(fields.result_scale, product.result_scale);
+  number(fields.result_scale_imaginary, product.result_scale_imaginary);
+  number(fields.side_scale, product.side_scale);
+  number(fields.leaky_slope, product.leaky_slope);
+  attributes.library_product = std::move(product);
+}
+
 /// The whole number behind `word` in a text, and the text behind it: ("colors:2 phases:2", "colors:") is 2.
 std::optional<int> number_behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
@@ -122,32 +144,44 @@ void read_offloaded_strategy(const Field& offload, HloAttributes& attributes) {
   }
 }
 
+bool is_told(const Field& field) { return field.error() == simdjson::SUCCESS && !field.is_null(); }
+bool is_amount(const Field& field) {
+  const auto number = integer_in(field);
+  return number && *number >= 0;
+}
+
 }  // namespace
 
-bool read_backend_config(const std::string& json, HloAttributes& attributes) {
+HloConfigProblem read_backend_config(const std::string& json, HloAttributes& attributes) {
   // Most have none of these words, and are only kept.
   const auto says = [&](std::string_view word) { return json.find(word) != std::string::npos; };
-  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") && !says("DAllGather") &&
+  if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") && !says("DAllGather") && !says("cudnn_conv_backend_config") && !says("gemm_backend_config") &&
       !says("ici_strategy_config"))
-    return true;
+    return {};
   simdjson::dom::parser parser;
   simdjson::dom::element config;
-  if (parser.parse(json).get(config) != simdjson::SUCCESS) return false;
-  if (const auto count = integer_in(config["known_trip_count"]["n"]); count && *count >= 0) attributes.known_trip_count = count;
-  const auto cycles = integer_in(config["window_config"]["estimated_cycles"]);
+  if (parser.parse(json).get(config) != simdjson::SUCCESS) return {.is_json = false};
+  const Field trips = config["known_trip_count"], counted = trips["n"];
+  if (is_told(trips) && (!trips.is_object() || (is_told(counted) && !is_amount(counted)))) return {.field = "known_trip_count", .wanted = "known_trip_count to have a whole number of trips as n"};
+  if (is_told(counted)) attributes.known_trip_count = integer_in(counted);
+  const Field estimate = config["window_config"]["estimated_cycles"];
+  if (is_told(estimate) && !integer_in(estimate)) return {.field = "estimated_cycles", .wanted = "estimated_cycles to be a whole number"};
+  const auto cycles = integer_in(estimate);
   if (cycles && *cycles > 0 && *cycles < std::numeric_limits<std::int64_t>::max()) attributes.estimated_cycles = cycles;
   read_stated_cost(config["custom_call_config"]["cost_estimate"], attributes);
   read_product_dimensions(config["gemm_backend_config"]["dot_dimension_numbers"], attributes);
   read_product_precision(config["gemm_backend_config"]["precision_config"], attributes);
   const Field attention = config["cudnn_fmha_backend_config"];
   for (const char* const of_queries_and_keys : {"bmm1_dot_dimension_numbers", "bmm2_grad_gemm2_dot_dimension_numbers"}) read_product_dimensions(attention[of_queries_and_keys], attributes);
+  read_library_product(config["cudnn_conv_backend_config"], of_cudnn, attributes);
+  read_library_product(config["gemm_backend_config"], of_cublas, attributes);
   read_emitter(config["collective_algorithm_config"], attributes);
   read_strategy(config["collective_algorithm_config"], attributes);
   read_offloaded_strategy(config["collective_offload_config"], attributes);
   bool sync = false;
   if (config["collective_backend_config"]["is_sync"].get(sync) == simdjson::SUCCESS || config["is_sync"].get(sync) == simdjson::SUCCESS)
     attributes.is_sync = sync;
-  return true;
+  return {};
 }
 
 }  // namespace podsim

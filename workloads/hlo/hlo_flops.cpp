@@ -122,7 +122,7 @@ Expected<HloProduct> dot_product(const HloAttributes& attributes, const HloShape
   if (!batch || !k)
     return Diagnostic{where,
                       fmt::format("expected contracting and batch dimensions that both operands of the dot have, alike and once, got {} and {}",
-                                  short_text(left).substr(0, 200), short_text(right).substr(0, 200))};
+                                  cut_text(left), cut_text(right))};
   const auto rest = [](const HloShape& shape, const std::vector<bool>& used) -> std::optional<std::int64_t> {
     std::int64_t extent = 1;
     for (std::size_t d = 0; d < shape.rank(); ++d) {
@@ -137,7 +137,7 @@ Expected<HloProduct> dot_product(const HloAttributes& attributes, const HloShape
   const auto results = product_below({*batch, *m, *n});
   if (!results || *results != elements_of(result))
     return Diagnostic{where,
-                      fmt::format("expected a result of {} elements of this dot, got {}", results.value_or(0), short_text(result).substr(0, 200))};
+                      fmt::format("expected a result of {} elements of this dot, got {}", results.value_or(0), cut_text(result))};
   return counted_product({*batch, *m, *n, *k}, where);
 }
 

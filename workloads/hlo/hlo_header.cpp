@@ -1,5 +1,7 @@
 #include "workloads/hlo/hlo_header.hpp"
 
+#include "workloads/hlo/hlo_field_text.hpp"
+
 namespace podsim {
 
 namespace {
@@ -7,29 +9,14 @@ namespace {
 constexpr std::int64_t most_header_devices = std::int64_t{1} << 24, most_parameters = std::int64_t{1} << 24;
 constexpr std::size_t deepest_index = 64;
 
-class HeaderText {
+class HeaderText : private HloFieldText {
  public:
-  HeaderText(HloCursor& cursor, HloModule& module) : cursor_{cursor}, module_{module} {}
+  HeaderText(HloCursor& cursor, HloModule& module) : HloFieldText{cursor}, module_{module} {}
 
-  Status read() {
-    if (!read_all()) return *error_;
-    return success();
-  }
-  Status read_only_aliases(std::vector<HloAlias>& aliases) {
-    if (!read_aliases(aliases)) return *error_;
-    return success();
-  }
+  Status read() { return status(read_all()); }
+  Status read_only_aliases(std::vector<HloAlias>& aliases) { return status(read_aliases(aliases)); }
 
  private:
-  bool expected(std::string_view what) {
-    if (!error_) error_ = cursor_.expected(what);
-    return false;
-  }
-  bool is(char token, std::string_view what) {
-    cursor_.skip_blanks();
-    return cursor_.take(token) || expected(what);
-  }
-
   bool read_all() {
     cursor_.skip_spaces();
     const std::size_t begin = cursor_.at();
@@ -138,9 +125,7 @@ class HeaderText {
     });
   }
 
-  HloCursor& cursor_;
   HloModule& module_;
-  std::optional<Diagnostic> error_;
 };
 
 }  // namespace

@@ -79,6 +79,13 @@ struct HloStrategy {
   friend bool operator==(const HloStrategy&, const HloStrategy&) = default;
 };
 
+/// What a call of cuDNN or cuBLASLt does beside its convolution or dot: activation(result_scale * product + side_scale * side input + bias).
+struct HloLibraryProduct {
+  std::string activation{};  // as written: kRelu of cuDNN, the epilogue of cuBLASLt
+  double result_scale = 1, result_scale_imaginary = 0, side_scale = 0, leaky_slope = 0;
+  friend bool operator==(const HloLibraryProduct&, const HloLibraryProduct&) = default;
+};
+
 /// What an instruction says beside shape, opcode and operands. Empty where it says nothing.
 struct HloAttributes {
   std::vector<std::int64_t> dimensions{};  // of collectives, broadcast, reduce, transpose, concatenate, reverse, ..; also iota_dimension
@@ -110,6 +117,7 @@ struct HloAttributes {
   std::optional<std::int64_t> known_trip_count{};
   std::optional<std::int64_t> estimated_cycles{};  // of the TPU's window_config; 0 and 2^63-1 mean not told
   std::optional<HloStatedCost> stated_cost{};      // of custom_call_config
+  std::optional<HloLibraryProduct> library_product{};  // of cudnn_conv_backend_config and gemm_backend_config
   std::optional<HloStrategy> strategy{};           // of a collective, or of the fusion with it
   bool is_sync = false;                            // a -start that blocks
   std::string async_collective_name{};             // the compiler wanted this plain collective to be asynchronous

@@ -43,7 +43,7 @@ class ModuleText {
   using Instructions = std::unordered_map<std::int64_t, const xla::HloInstruction*>;
 
   bool fail(std::string message) {
-    if (!error_) error_ = Diagnostic{{place_.empty() ? file_ : file_ + ": " + place_}, std::move(message)};
+    if (!error_) error_ = Diagnostic{place_.empty() ? SourceLocation{file_, 1, 1} : SourceLocation{file_ + ": " + place_}, std::move(message)};
     return false;
   }
   void line(std::string text, std::string_view of) {
@@ -286,7 +286,7 @@ Expected<HloProtoText> text_of_hlo_proto(std::string_view bytes, const std::stri
     return ModuleText{whole.hlo_module(), file, most}.write();
   xla::HloModule module;
   if (module.ParseFromArray(bytes.data(), size) && module.computations_size() > 0) return ModuleText{module, file, most}.write();
-  return Diagnostic{{file}, "expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto"};
+  return Diagnostic{{file, 1, 1}, "expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto"};
 }
 
 }  // namespace podsim

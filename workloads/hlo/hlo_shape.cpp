@@ -52,6 +52,8 @@ constexpr std::array<TypeEntry, static_cast<std::size_t>(HloType::tuple) + 1> ty
                                                                                      {"", 0, '-'}}};
 
 constexpr std::int64_t most = std::int64_t{1} << 62, most_bytes = std::int64_t{1} << 60, largest_dim = std::int64_t{1} << 53;
+// A tile is what a core loads at once: XLA's have 128 to 4,096 elements (all of validation/aot/modules).
+constexpr std::int64_t largest_tile = std::int64_t{1} << 20;
 constexpr int deepest_tuple = 64, most_dims = 64, most_tiles = 8;
 
 const TypeEntry& entry_of(HloType type) { return types[static_cast<std::size_t>(type)]; }
@@ -215,6 +217,7 @@ class ShapeText {
     cursor_.take('(');
     if (layout.tiles.size() == most_tiles) return expected("at most 8 tiles in each other");
     std::vector<std::int64_t>& tile = layout.tiles.emplace_back();
+    std::int64_t elements = 1;
     do {
       const std::size_t at = cursor_.at();
       if (cursor_.take('*')) {
@@ -222,7 +225,9 @@ class ShapeText {
         continue;
       }
       const auto extent = cursor_.take_integer();
-      if (!extent || *extent < 1 || *extent > largest_dim || tile.size() == most_dims) return fail(at, "the extent of a tile");
+      if (!extent || *extent < 1 || tile.size() == most_dims) return fail(at, "the extent of a tile");
+      elements = times(elements, *extent);
+      if (elements > largest_tile) return fail(at, fmt::format("a tile of at most {} elements", largest_tile));
       tile.push_back(*extent);
     } while (cursor_.take(','));
     return cursor_.take(')') || expected("\")\" behind a tile");
@@ -344,5 +349,7 @@ std::string short_text(const HloShape& shape) {
   append(text, shape, false);
   return text;
 }
+
+std::string cut_text(const HloShape& shape) { return short_text(shape).substr(0, 200); }
 
 }  // namespace podsim

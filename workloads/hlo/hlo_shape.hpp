@@ -116,5 +116,7 @@ Expected<HloShape> parse_hlo_shape(std::string_view text, const SourceLocation& 
 std::string to_text(const HloShape& shape);
 /// Without layouts: "bf16[512,1024]".
 std::string short_text(const HloShape& shape);
+/// At most 200 characters of that, for messages: tuples may be long.
+std::string cut_text(const HloShape& shape);
 
 }  // namespace podsim

@@ -81,7 +81,12 @@ Status read_attribute_value(HloCursor& cursor, std::string_view name, HloStateme
 /// Of hlo_literal.cpp: the text between the brackets of constant(...), up to the closing one.
 Status read_literal(HloCursor& cursor, const HloShape& shape, HloLiteral& literal);
 
-/// Of hlo_backend_config.cpp: what is read from a backend_config. false: it is no JSON.
-bool read_backend_config(const std::string& json, HloAttributes& attributes);
+/// Of hlo_backend_config.cpp: what is read from a backend_config, and what is wrong with it. Some compilers write other things than JSON there, of which nothing is read;
+/// a number that is read (a trip count, cycles) has to be one.
+struct HloConfigProblem {
+  bool is_json = true;
+  std::string_view field{}, wanted{};  // the field that holds something else; empty: none
+};
+HloConfigProblem read_backend_config(const std::string& json, HloAttributes& attributes);
 
 }  // namespace podsim

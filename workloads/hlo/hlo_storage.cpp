@@ -49,6 +49,7 @@ HloArrayForm form_of_values(const HloShape& array) {
   const DType dtype = is_integer(array.type) ? DType::s32 : bits_of(array.type) == 16 ? DType::bf16 : DType::f32;
   HloArrayForm form{{}, array.rank() == 0 ? std::vector<std::int64_t>{1} : array.dims, dtype, true};
   for (std::int64_t& extent : form.lengths) extent = std::max<std::int64_t>(extent, 1);
+  if (is_complex(array.type)) form.lengths.push_back(2);
   form.extents = form.lengths;
   return form;
 }

@@ -20,7 +20,7 @@ struct HloArrayForm {
   friend bool operator==(const HloArrayForm&, const HloArrayForm&) = default;
 };
 HloArrayForm form_of(const HloShape& array);
-/// The same for values: as many elements as the array has, bf16 for 16-bit floats, f32 for others, s32 for integers and pred.
+/// The same for values: as many elements as the array has, bf16 for 16-bit floats, f32 for others, s32 for integers and pred; complex numbers as pairs, a last dimension of 2.
 HloArrayForm form_of_values(const HloShape& array);
 Region region_of(BufferId buffer, const std::vector<std::int64_t>& lengths);
 

@@ -17,8 +17,7 @@ namespace {
 using Problem = std::optional<std::string>;
 using Dims = std::vector<std::int64_t>;
 
-std::string cut(const HloShape& shape) { return short_text(shape).substr(0, 200); }
-std::string cut(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ",")).substr(0, 200); }
+std::string cut_text(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ",")).substr(0, 200); }
 
 /// The compilers mix widths; what holds another kind of number is another value.
 enum class Numbers : std::uint8_t { truth, integer, real, complex, none };
@@ -95,7 +94,7 @@ class Shapes {
     if (instruction_.opcode != reverse && instruction_.opcode != sort && instruction_.opcode != iota && instruction_.opcode != all_to_all) return {};
     const HloShape& array = shape_.is_tuple() && !shape_.elements.empty() ? shape_.elements.front() : shape_;
     for (const std::int64_t dim : attributes_.dimensions)
-      if (array.is_array() && (dim < 0 || static_cast<std::size_t>(dim) >= array.rank())) return fmt::format("expected dimensions of {}, got {}", cut(array), dim);
+      if (array.is_array() && (dim < 0 || static_cast<std::size_t>(dim) >= array.rank())) return fmt::format("expected dimensions of {}, got {}", cut_text(array), dim);
     return {};
   }
 
@@ -112,6 +111,7 @@ class Shapes {
       case complex:
       case convolution:
       case divide:
+      case dot:
       case maximum:
       case minimum:
       case multiply:
@@ -139,7 +139,7 @@ class Shapes {
     if (wanted == 0) return {};
     if (operands_.size() != wanted) return fmt::format("expected {} operand{} of {}, got {}", wanted, wanted == 1 ? "" : "s", name_of(instruction_.opcode), operands_.size());
     for (std::size_t o = 0; o < wanted; ++o)
-      if (operand(o).is_tuple() && instruction_.opcode != HloOpcode::bitcast) return fmt::format("expected an array as operand {}, got {}", o, cut(operand(o)));
+      if (operand(o).is_tuple() && instruction_.opcode != HloOpcode::bitcast) return fmt::format("expected an array as operand {}, got {}", o, cut_text(operand(o)));
     return {};
   }
 
@@ -148,25 +148,25 @@ class Shapes {
 
   [[nodiscard]] Problem same(std::size_t o, const HloShape& told) const {
     if (same_dims(told, operand(o))) return {};
-    return fmt::format("expected the shape of operand {}, {}, got {}", o, cut(operand(o)), cut(told));
+    return fmt::format("expected the shape of operand {}, {}, got {}", o, cut_text(operand(o)), cut_text(told));
   }
 
   /// The same dimensions and kind of numbers.
   static Problem alike(const HloShape& given, const HloShape& told) {
     if (!is_static_array(given) || !is_static_array(told)) return {};
     if (given.dims == told.dims && numbers_of(given.type) == numbers_of(told.type)) return {};
-    return fmt::format("expected a result like its operand, {}, got {}", cut(given), cut(told));
+    return fmt::format("expected a result like its operand, {}, got {}", cut_text(given), cut_text(told));
   }
 
   [[nodiscard]] Problem has(const Dims& wanted) const {
     if (!is_static_array(shape_) || wanted == shape_.dims) return {};
-    return fmt::format("expected a result of {}, got {}", cut(wanted), cut(shape_));
+    return fmt::format("expected a result of {}, got {}", cut_text(wanted), cut_text(shape_));
   }
   /// As the operand in the kind of its numbers too.
   [[nodiscard]] Problem has(const Dims& wanted, const HloShape& of) const {
     if (auto wrong = has(wanted)) return wrong;
     if (!is_static_array(shape_) || numbers_of(of.type) == numbers_of(shape_.type)) return {};
-    return fmt::format("expected a result like its operand, {}, got {}", cut(of), cut(shape_));
+    return fmt::format("expected a result like its operand, {}, got {}", cut_text(of), cut_text(shape_));
   }
 
   [[nodiscard]] Problem of_element() const {
@@ -175,7 +175,7 @@ class Shapes {
     if (index >= operand(0).elements.size())
       return fmt::format("expected an index below the {} elements of the tuple, got {}", operand(0).elements.size(), instruction_.number);
     if (same_dims(operand(0).elements[index], shape_)) return {};
-    return fmt::format("expected the shape of element {}, {}, got {}", index, cut(operand(0).elements[index]), cut(shape_));
+    return fmt::format("expected the shape of element {}, {}, got {}", index, cut_text(operand(0).elements[index]), cut_text(shape_));
   }
 
   [[nodiscard]] Problem of_tuple() const {
@@ -213,7 +213,7 @@ class Shapes {
     else if (instruction_.opcode == HloOpcode::all_gather || instruction_.opcode == HloOpcode::collective_permute)
       result = element(1);
     if (result == nullptr || same_dims(*result, shape_)) return {};
-    return fmt::format("expected what was started, {}, got {}", cut(*result), cut(shape_));
+    return fmt::format("expected what was started, {}, got {}", cut_text(*result), cut_text(shape_));
   }
 
   /// The whole is a block of each member of a group, along one dimension.
@@ -225,7 +225,7 @@ class Shapes {
     Dims rest = block.dims;
     if (cut_there) rest[dim] = whole.dims[dim];
     if (cut_there && rest == whole.dims && numbers_of(block.type) == numbers_of(whole.type) && has_members(whole.dims[dim] / block.dims[dim])) return {};
-    return fmt::format("expected a block of each member of a group along dimension {}, got {} of {}", dim, cut(block), cut(whole));
+    return fmt::format("expected a block of each member of a group along dimension {}, got {} of {}", dim, cut_text(block), cut_text(whole));
   }
   /// Whether groups have that many members, as far as the instruction alone tells: where ids are of replicas each stands for all partitions.
   [[nodiscard]] bool has_members(std::int64_t members) const {
@@ -237,9 +237,9 @@ class Shapes {
     if (!known(0)) return {};
     Dims wanted;
     for (const HloSliceExtent& extent : attributes_.slice) wanted.push_back(extent.stride > 0 ? (extent.limit - extent.start + extent.stride - 1) / extent.stride : 0);
-    if (operand(0).rank() != wanted.size()) return fmt::format("expected a slice of the {} dimensions of {}, got {}", operand(0).rank(), cut(operand(0)), wanted.size());
+    if (operand(0).rank() != wanted.size()) return fmt::format("expected a slice of the {} dimensions of {}, got {}", operand(0).rank(), cut_text(operand(0)), wanted.size());
     for (std::size_t d = 0; d < wanted.size(); ++d)
-      if (attributes_.slice[d].limit > operand(0).dims[d]) return fmt::format("expected a slice within dimension {} of {}, got one that ends at {}", d, cut(operand(0)), attributes_.slice[d].limit);
+      if (attributes_.slice[d].limit > operand(0).dims[d]) return fmt::format("expected a slice within dimension {} of {}, got one that ends at {}", d, cut_text(operand(0)), attributes_.slice[d].limit);
     return has(wanted, operand(0));
   }
 
@@ -247,7 +247,7 @@ class Shapes {
     if (!known(0)) return {};
     const Dims& sizes = attributes_.dynamic_slice_sizes;
     const bool within = sizes.size() == operand(0).rank() && std::equal(sizes.begin(), sizes.end(), operand(0).dims.begin(), std::less_equal{});
-    return within ? has(sizes, operand(0)) : fmt::format("expected a slice within {}, got one of {}", cut(operand(0)), cut(sizes));
+    return within ? has(sizes, operand(0)) : fmt::format("expected a slice within {}, got one of {}", cut_text(operand(0)), cut_text(sizes));
   }
 
   [[nodiscard]] Problem of_update() const {
@@ -257,12 +257,12 @@ class Shapes {
     if (!is_static_array(update)) return {};
     const bool fits = update.rank() == shape_.rank() && std::equal(update.dims.begin(), update.dims.end(), shape_.dims.begin(), std::less_equal{});
     if (fits && numbers_of(update.type) == numbers_of(shape_.type)) return {};
-    return fmt::format("expected an update within {}, got {}", cut(shape_), cut(update));
+    return fmt::format("expected an update within {}, got {}", cut_text(shape_), cut_text(update));
   }
 
   [[nodiscard]] Problem of_pad() const {
     if (!known(0)) return {};
-    if (attributes_.padding.size() != operand(0).rank()) return fmt::format("expected padding of the {} dimensions of {}, got {}", operand(0).rank(), cut(operand(0)), attributes_.padding.size());
+    if (attributes_.padding.size() != operand(0).rank()) return fmt::format("expected padding of the {} dimensions of {}, got {}", operand(0).rank(), cut_text(operand(0)), attributes_.padding.size());
     Dims wanted = operand(0).dims;
     for (std::size_t d = 0; d < wanted.size(); ++d) {
       const HloPadding& padding = attributes_.padding[d];
@@ -274,17 +274,17 @@ class Shapes {
   [[nodiscard]] Problem of_reshape() const {
     if (!known(0)) return {};
     if (elements_of(operand(0)) == elements_of(shape_) && numbers_of(operand(0).type) == numbers_of(shape_.type)) return {};
-    return fmt::format("expected as many elements as its operand has, {}, got {}", cut(operand(0)), cut(shape_));
+    return fmt::format("expected as many elements as its operand has, {}, got {}", cut_text(operand(0)), cut_text(shape_));
   }
 
   /// The same bytes, as they are or as the device stores them.
   [[nodiscard]] Problem of_bitcast() const {
     if (!known(0) || logical_bytes(operand(0)) == logical_bytes(shape_) || device_bytes(operand(0)) == device_bytes(shape_)) return {};
-    return fmt::format("expected as many bytes as its operand has, {}, got {}", cut(operand(0)), cut(shape_));
+    return fmt::format("expected as many bytes as its operand has, {}, got {}", cut_text(operand(0)), cut_text(shape_));
   }
 
   [[nodiscard]] Problem of_dimensions() const {
-    return fmt::format("expected dimensions= for the {} dimensions of {}, got {}", operand(0).rank(), cut(operand(0)), attributes_.dimensions.size());
+    return fmt::format("expected dimensions= for the {} dimensions of {}, got {}", operand(0).rank(), cut_text(operand(0)), attributes_.dimensions.size());
   }
 
   [[nodiscard]] Problem of_transpose() const {
@@ -292,7 +292,7 @@ class Shapes {
     if (attributes_.dimensions.size() != operand(0).rank()) return of_dimensions();
     Dims wanted;
     for (const std::int64_t from : attributes_.dimensions) {
-      if (from < 0 || static_cast<std::size_t>(from) >= operand(0).rank()) return fmt::format("expected dimensions of {}, got {}", cut(operand(0)), from);
+      if (from < 0 || static_cast<std::size_t>(from) >= operand(0).rank()) return fmt::format("expected dimensions of {}, got {}", cut_text(operand(0)), from);
       wanted.push_back(operand(0).dims[static_cast<std::size_t>(from)]);
     }
     return has(wanted, operand(0));
@@ -304,7 +304,7 @@ class Shapes {
     Dims wanted = shape_.dims;
     for (std::size_t d = 0; d < operand(0).rank(); ++d) {
       const std::int64_t to = attributes_.dimensions[d];
-      if (to < 0 || static_cast<std::size_t>(to) >= wanted.size()) return fmt::format("expected dimensions of {}, got {}", cut(shape_), to);
+      if (to < 0 || static_cast<std::size_t>(to) >= wanted.size()) return fmt::format("expected dimensions of {}, got {}", cut_text(shape_), to);
       wanted[static_cast<std::size_t>(to)] = operand(0).dims[d];
     }
     return has(wanted, operand(0));
@@ -316,7 +316,7 @@ class Shapes {
     const Dims wanted = without(operand(0).dims, attributes_.dimensions);
     if (!shape_.is_tuple()) return has(wanted, operand(0));
     for (const HloShape& element : shape_.elements)
-      if (is_static_array(element) && element.dims != wanted) return fmt::format("expected results of {}, got {}", cut(wanted), cut(element));
+      if (is_static_array(element) && element.dims != wanted) return fmt::format("expected results of {}, got {}", cut_text(wanted), cut_text(element));
     return {};
   }
 
@@ -341,17 +341,17 @@ class Shapes {
     const HloShape &input = operand(0), &kernel = operand(1);
     const std::size_t spatial = at.input_spatial.size();
     if (input.rank() != spatial + 2 || kernel.rank() != spatial + 2 || shape_.rank() != spatial + 2)
-      return fmt::format("expected {} dimensions as in dim_labels, got {}, {} and {}", spatial + 2, cut(input), cut(kernel), cut(shape_));
+      return fmt::format("expected {} dimensions as in dim_labels, got {}, {} and {}", spatial + 2, cut_text(input), cut_text(kernel), cut_text(shape_));
     const auto length = [](const HloShape& shape, int dim) { return shape.dims[static_cast<std::size_t>(dim)]; };
     if (length(input, at.input_feature) != Wide{length(kernel, at.kernel_input)} * attributes_.feature_group_count)
-      return fmt::format("expected operands that agree on input features, got {} and {}", cut(input), cut(kernel));
+      return fmt::format("expected operands that agree on input features, got {} and {}", cut_text(input), cut_text(kernel));
     Dims wanted(spatial + 2);
     const auto wants = [&](int dim, std::int64_t extent) { wanted[static_cast<std::size_t>(dim)] = extent; };
     wants(at.output_batch, length(input, at.input_batch) / std::max<std::int64_t>(attributes_.batch_group_count, 1));
     wants(at.output_feature, length(kernel, at.kernel_output));
     for (std::size_t d = 0; d < spatial; ++d) {
       const HloWindowDimension window = d < attributes_.window.size() ? attributes_.window[d] : HloWindowDimension{};
-      if (window.size != length(kernel, at.kernel_spatial[d])) return fmt::format("expected a window of the kernel {}, got {} places along dimension {}", cut(kernel), window.size, d);
+      if (window.size != length(kernel, at.kernel_spatial[d])) return fmt::format("expected a window of the kernel {}, got {} places along dimension {}", cut_text(kernel), window.size, d);
       wants(at.output_spatial[d], places_of(window, length(input, at.input_spatial[d])));
     }
     return has(wanted);
@@ -363,13 +363,13 @@ class Shapes {
     if (!std::ranges::all_of(operands_, [](const HloShape* o) { return is_static_array(*o); })) return {};
     const auto dim = static_cast<std::size_t>(attributes_.dimensions.front());
     Dims wanted = operand(0).dims;
-    if (dim >= wanted.size()) return fmt::format("expected a dimension of {}, got {}", cut(operand(0)), dim);
+    if (dim >= wanted.size()) return fmt::format("expected a dimension of {}, got {}", cut_text(operand(0)), dim);
     for (std::size_t o = 1; o < operands_.size(); ++o) {
       Dims other = operand(o).dims;
-      if (other.size() != wanted.size()) return fmt::format("expected operands of {} dimensions, got {}", wanted.size(), cut(operand(o)));
+      if (other.size() != wanted.size()) return fmt::format("expected operands of {} dimensions, got {}", wanted.size(), cut_text(operand(o)));
       const std::int64_t length = wanted[dim] + other[dim];
       wanted[dim] = other[dim] = length;
-      if (other != wanted) return fmt::format("expected operands that differ in dimension {} only, got {} and {}", dim, cut(operand(0)), cut(operand(o)));
+      if (other != wanted) return fmt::format("expected operands that differ in dimension {} only, got {} and {}", dim, cut_text(operand(0)), cut_text(operand(o)));
     }
     return has(wanted, operand(0));
   }
@@ -413,25 +413,25 @@ class Shapes {
       if (auto wrong = alike(operand(a), shape_.is_tuple() ? shape_.elements[a] : shape_)) return wrong;
       const HloShape& updates = operand(arrays + 1 + a);
       if (is_static_array(updates) && without(updates.dims, listed_dimensions(attributes_, "update_window_dims")) != places(operand(arrays)))
-        return fmt::format("expected an update for each place in {}, got {}", cut(operand(arrays)), cut(updates));
+        return fmt::format("expected an update for each place in {}, got {}", cut_text(operand(arrays)), cut_text(updates));
     }
     return {};
   }
 
   [[nodiscard]] Problem of_dot() const {
-    if (!known(0) || !known(1) || operands_.size() != 2) return {};
+    if (!known(0) || !known(1)) return {};
     const auto &a = attributes_.lhs_contracting, &b = attributes_.rhs_contracting;
     const auto within = [](const Dims& dims, const HloShape& shape) { return std::ranges::all_of(dims, [&](std::int64_t d) { return d >= 0 && static_cast<std::size_t>(d) < shape.rank(); }); };
     const HloShape &lhs = operand(0), &rhs = operand(1);
-    if (!within(a, lhs) || !within(attributes_.lhs_batch, lhs)) return fmt::format("expected dimensions of {}, got {}", cut(lhs), cut(a));
-    if (!within(b, rhs) || !within(attributes_.rhs_batch, rhs)) return fmt::format("expected dimensions of {}, got {}", cut(rhs), cut(b));
+    if (!within(a, lhs) || !within(attributes_.lhs_batch, lhs)) return fmt::format("expected dimensions of {}, got {}", cut_text(lhs), cut_text(a));
+    if (!within(b, rhs) || !within(attributes_.rhs_batch, rhs)) return fmt::format("expected dimensions of {}, got {}", cut_text(rhs), cut_text(b));
     const auto of = [](const Dims& dims, const HloShape& shape) {
       Dims lengths;
       for (const std::int64_t d : dims) lengths.push_back(shape.dims[static_cast<std::size_t>(d)]);
       return lengths;
     };
     if (of(a, lhs) != of(b, rhs) || of(attributes_.lhs_batch, lhs) != of(attributes_.rhs_batch, rhs))
-      return fmt::format("expected operands that agree on what is contracted and on batches, got {} and {}", cut(lhs), cut(rhs));
+      return fmt::format("expected operands that agree on what is contracted and on batches, got {} and {}", cut_text(lhs), cut_text(rhs));
     Dims wanted = of(attributes_.lhs_batch, lhs);
     for (const auto& [shape, contracting, batch] : {std::tie(lhs, a, attributes_.lhs_batch), std::tie(rhs, b, attributes_.rhs_batch)}) {
       Dims used = contracting;
@@ -447,7 +447,7 @@ class Shapes {
     const bool takes_scalars = instruction_.opcode == HloOpcode::select || instruction_.opcode == HloOpcode::clamp;
     for (std::size_t o = 0; o < operands_.size(); ++o)
       if (operand(o).is_array() && operand(o).dims != shape_.dims && !(takes_scalars && operand(o).dims.empty()))
-        return fmt::format("expected operands of the dimensions of the result, {}, got {}", cut(shape_), cut(operand(o)));
+        return fmt::format("expected operands of the dimensions of the result, {}, got {}", cut_text(shape_), cut_text(operand(o)));
     return of_numbers();
   }
 
@@ -455,7 +455,7 @@ class Shapes {
     using enum HloOpcode;
     const auto expect = [&](std::size_t o, HloType like) -> Problem {
       if (o >= operands_.size() || !operand(o).is_array() || numbers_of(operand(o).type) == numbers_of(like)) return {};
-      return fmt::format("expected operand {} of the kind of {}, got {}", o, name_of(like), cut(operand(o)));
+      return fmt::format("expected operand {} of the kind of {}, got {}", o, name_of(like), cut_text(operand(o)));
     };
     switch (instruction_.opcode) {
       case abs:
@@ -466,9 +466,9 @@ class Shapes {
       case real:
       case stochastic_convert: return {};
       case compare:
-        if (shape_.type != HloType::pred) return fmt::format("expected a result of pred, got {}", cut(shape_));
+        if (shape_.type != HloType::pred) return fmt::format("expected a result of pred, got {}", cut_text(shape_));
         return operands_.empty() ? std::nullopt : expect(1, operand(0).type);
-      case is_finite: return shape_.type == HloType::pred ? std::nullopt : Problem{fmt::format("expected a result of pred, got {}", cut(shape_))};
+      case is_finite: return shape_.type == HloType::pred ? std::nullopt : Problem{fmt::format("expected a result of pred, got {}", cut_text(shape_))};
       case select:
         if (auto wrong = expect(0, HloType::pred)) return wrong;
         for (const std::size_t o : {1, 2})
@@ -487,53 +487,7 @@ class Shapes {
   std::span<const HloShape* const> operands_;
 };
 
-/// `{(f32[4]{0}, /*index=1*/(bf16[8]{0}))->f32[4]{0}}`: the shapes in the first brackets, and the one behind the arrow. nullopt: it is written otherwise.
-struct EntryLayout {
-  std::vector<HloShape> parameters;
-  HloShape result;
-};
-
-std::optional<EntryLayout> layout_of(std::string_view text) {
-  EntryLayout layout;
-  std::size_t at = 0;
-  const auto skip = [&] {
-    while (at < text.size() && (text[at] == ' ' || text[at] == ',' || text.substr(at, 2) == "/*")) at = text[at] == '/' ? std::min(text.find("*/", at), text.size() - 2) + 2 : at + 1;
-  };
-  const auto read = [&](HloShape& shape) {
-    skip();
-    auto found = parse_hlo_shape(text, at, SourceLocation{});
-    if (found) shape = *std::move(found);
-    return static_cast<bool>(found);
-  };
-  if (!text.starts_with("{(")) return {};
-  at = 2;
-  for (skip(); at < text.size() && text[at] != ')'; skip())
-    if (!read(layout.parameters.emplace_back())) return {};
-  if (text.substr(std::min(at, text.size()), 3) != ")->") return {};
-  at += 3;
-  if (!read(layout.result)) return {};
-  return layout;
-}
-
 }  // namespace
-
-Status check_entry_layout(const HloModule& module) {
-  const auto told = std::ranges::find(module.others, std::string_view{"entry_computation_layout"}, &HloAttribute::name);
-  if (told == module.others.end() || module.entry == HloInstruction::missing) return success();
-  const auto layout = layout_of(told->text);
-  if (!layout) return success();
-  const HloComputation& entry = module.entry_computation();
-  if (layout->parameters.size() != entry.parameters.size())
-    return Diagnostic{{module.file, entry.line, entry.column}, fmt::format("expected the {} parameters of entry_computation_layout, got {}", layout->parameters.size(), entry.parameters.size())};
-  const auto agrees = [&](int number, const HloShape& wanted) -> Status {
-    const HloInstruction& instruction = entry.instructions[static_cast<std::size_t>(number)];
-    if (same_dims(wanted, *instruction.shape)) return success();
-    return Diagnostic{module.where(instruction), fmt::format("{}: expected {}, which entry_computation_layout says, got {}", instruction.name, cut(wanted), cut(*instruction.shape))};
-  };
-  for (std::size_t p = 0; p < entry.parameters.size(); ++p)
-    if (auto ok = agrees(entry.parameters[p], layout->parameters[p]); !ok) return ok;
-  return agrees(entry.root, layout->result);
-}
 
 std::optional<std::string> shape_problem(const HloInstruction& instruction, std::span<const HloShape* const> operands) {
   if (std::ranges::find(operands, nullptr) != operands.end()) return {};

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 
-#include "sim/base/expected.hpp"
 #include "workloads/hlo/hlo_module.hpp"
 
 namespace podsim {
@@ -14,8 +13,5 @@ namespace podsim {
 /// layouts left out, and no stricter than what its compilers write behind their last pass: floating-point types may mix, as may widths of integers;
 /// dynamic dimensions and what a custom call gives are not looked at. Cost O(dimensions of the operands).
 std::optional<std::string> shape_problem(const HloInstruction& instruction, std::span<const HloShape* const> operands);
-
-/// Whether the entry has the parameters and the result of the header's entry_computation_layout, where it has one. Errors: the first that differs.
-Status check_entry_layout(const HloModule& module);
 
 }  // namespace podsim

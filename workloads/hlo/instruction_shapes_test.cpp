@@ -97,15 +97,5 @@ TEST(InstructionShapes, WhatEndsIsWhatWasStarted) {
   EXPECT_EQ(done(gathers, "f32[4,6] all-gather-done"), "m:8:2: expected what was started, f32[8,6], got f32[4,6]");
 }
 
-TEST(InstructionShapes, OfTheEntryAreThoseOfTheHeader) {
-  const auto error = [](const std::string& layout) {
-    return test::error_of("HloModule m, entry_computation_layout={" + layout + "}\nENTRY e {\n x = f32[4]{0} parameter(0)\n ROOT r = (f32[4]{0}, f32[4]{0}) tuple(x, x)\n}\n");
-  };
-  EXPECT_EQ(error("(f32[4]{0})->(f32[4]{0}, /*index=1*/f32[4]{0})"), "");
-  EXPECT_EQ(error("(f32[5]{0})->(f32[4]{0}, f32[4]{0})"), "m:3:2: x: expected f32[5], which entry_computation_layout says, got f32[4]");
-  EXPECT_EQ(error("(f32[4]{0})->(f32[4]{0}, f32[8]{0})"), "m:4:2: r: expected (f32[4], f32[8]), which entry_computation_layout says, got (f32[4], f32[4])");
-  EXPECT_EQ(error("(f32[4]{0}, f32[4]{0})->(f32[4]{0}, f32[4]{0})"), "m:2:1: expected the 2 parameters of entry_computation_layout, got 1");
-}
-
 }  // namespace
 }  // namespace podsim

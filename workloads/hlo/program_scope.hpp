@@ -9,6 +9,11 @@
 
 namespace podsim {
 
+/// Behind the others.
+void add_edges(Edges& edges, const Edges& more);
+/// Each task once. Edges of modules are from both halves to both halves.
+void keep_each_once(Edges& edges);
+
 struct ProgramWriter::Scope {
   Scope(const HloComputation& of, std::vector<int> in_order, const std::vector<HloValue>& given, const std::vector<std::optional<BufferId>>& wanted);
 

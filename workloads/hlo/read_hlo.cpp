@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 
 #include "sim/config/byte_source.hpp"
-#include "workloads/hlo/joined_transfers.hpp"
 #include "workloads/hlo/call_shapes.hpp"
+#include "workloads/hlo/declared_shapes.hpp"
 #include "workloads/hlo/hlo_header.hpp"
 #include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_statement.hpp"
 #include "workloads/hlo/instruction_shapes.hpp"
+#include "workloads/hlo/joined_transfers.hpp"
 #include "workloads/hlo/link_hlo.hpp"
 
 namespace podsim {
@@ -154,15 +156,11 @@ class HloModuleReader {
   /// From the list of parameters, or "{" where there is none, to "}". The number of the computation.
   Expected<int> read_computation(std::string name, std::size_t begin) {
     cursor_.skip_blanks();
+    std::optional<HloSignature> signature;
     if (cursor_.peek() == '(') {
-      if (!cursor_.take_balanced()) return cursor_.expected("a list of parameters that is closed by \")\"");
-      cursor_.skip_blanks();
-      if (!cursor_.take("->")) return cursor_.expected("\"->\" and the shape of the result");
-      cursor_.skip_blanks();
-      std::size_t at = cursor_.at();
-      if (auto shape = parse_hlo_shape(cursor_.text(), at, cursor_.origin()); !shape) return shape.error();
-      cursor_.move_to(at);
-      cursor_.skip_blanks();
+      auto found = read_signature(cursor_);
+      if (!found) return found.error();
+      signature = *std::move(found);
     }
     if (!cursor_.take('{')) return cursor_.expected("\"{\" and instructions");
     HloComputation computation;
@@ -172,6 +170,8 @@ class HloModuleReader {
     computation.column = place.column;
     std::vector<HloLinks::Call> calls;
     if (const auto ok = read_instructions(computation, calls, begin); !ok) return ok.error();
+    if (signature && !tolerant_)
+      if (const auto ok = check_signature(*signature, computation, cursor_); !ok) return ok.error();
     const int number = static_cast<int>(module_.computations.size());
     module_.computations.push_back(std::move(computation));
     links_.call(number, calls);
@@ -240,7 +240,7 @@ class HloModuleReader {
         if (operand.shape && !same_dims(**operand.shape, defined)) {
           if (!tolerant_)
             return Diagnostic{cursor_.where(operand.at), fmt::format("expected {} of shape {}, got {}", operand.name,
-                                                                     short_text(defined).substr(0, 200), short_text(**operand.shape).substr(0, 200))};
+                                                                     cut_text(defined), cut_text(**operand.shape))};
           warnings_.add("operands of another shape than their definition", operand.at);
         }
         continue;
@@ -341,7 +341,7 @@ Expected<HloModule> read_hlo_proto(std::string_view bytes, const std::string& fi
   const auto placed = [&](SourceLocation where) {
     const auto line = static_cast<std::size_t>(where.line);
     const bool known = line > 0 && line <= written->lines.size() && !written->lines[line - 1].empty();
-    return SourceLocation{known ? file + ": " + written->lines[line - 1] : file};
+    return known ? SourceLocation{file + ": " + written->lines[line - 1]} : SourceLocation{file, 1, 1};
   };
   auto module = parse_hlo(written->text, file, options);
   if (!module) return Diagnostic{placed(module.error().where), module.error().message, module.error().cause};

@@ -164,7 +164,7 @@ TEST(ReadHloProto, ErrorsNameTheInstruction) {
             }),
             "m.pb: " + name + ": expected a number from 0 on, got \"-1}\"");
   EXPECT_EQ(changed([](Module& m, Computation&) { m.clear_computations(); }),
-            "m.pb: expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto");
+            "m.pb:1:1: expected a module: text that begins with \"HloModule\", or an HloProto or HloModuleProto");
 }
 
 TEST(ReadHloProto, AnAsynchronousOperationOfOneInstructionIsThatInstructionsStart) {

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// A module with these lines in its entry.
-std::string entry_with(const std::string& lines) { return "HloModule m\n\nENTRY %main (p: f32[8]) -> f32[8] {\n" + lines + "\n}\n"; }
+std::string entry_with(const std::string& lines) { return "HloModule m\n\nENTRY %main {\n" + lines + "\n}\n"; }
 
 TEST(ReadHlo, HeadersTellDevicesScheduleAndAliases) {
   const HloModule module = module_of(
@@ -122,6 +122,19 @@ TEST(ReadHlo, BackendConfigsTellTripCountsCyclesAndSynchrony) {
   EXPECT_EQ(instruction_named(module, "d").attributes->known_trip_count, 32);
   ASSERT_EQ(module.warnings.size(), 1u);
   EXPECT_EQ(module.warnings[0].message, "backend_config that is no JSON");
+}
+
+TEST(ReadHlo, NumbersOfBackendConfigsAreNumbers) {
+  const auto error = [](const std::string& config) { return error_of(entry_with("  %p = f32[8] parameter(0)\n  ROOT %a = f32[8] copy(%p), backend_config=" + config)); };
+  EXPECT_EQ(error(R"({"known_trip_count":{"n":"abc"}})"), R"(m:5:47: expected known_trip_count to have a whole number of trips as n, got "known_trip_count\":{\"n\":\"abc\"}}")");
+  EXPECT_THAT(error(R"({"known_trip_count":"abc"})"), HasSubstr("m:5:47: expected known_trip_count"));
+  EXPECT_THAT(error(R"({"known_trip_count":{"n":"-1"}})"), HasSubstr("m:5:47: expected known_trip_count"));
+  EXPECT_THAT(error(R"({"known_trip_count":{"n":"99999999999999999999"}})"), HasSubstr("m:5:47: expected known_trip_count"));
+  EXPECT_THAT(error(R"("{\"known_trip_count\":{\"n\":1.5}}")"), HasSubstr("m:5:49: expected known_trip_count"));
+  EXPECT_THAT(error(R"({"window_config":{"estimated_cycles":"many"}})"), HasSubstr("m:5:64: expected estimated_cycles to be a whole number"));
+  EXPECT_EQ(error(R"({"known_trip_count":{"n":"0"}})"), "");
+  EXPECT_EQ(error(R"({"known_trip_count":{}})"), "") << "not told";
+  EXPECT_EQ(error(R"({"known_trip_count":null})"), "");
 }
 
 TEST(ReadHlo, ConstantsAreNumbersUnlessTheyAreElided) {

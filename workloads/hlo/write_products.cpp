@@ -96,6 +96,7 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
   const auto is_written = [&](const HloInstruction& value) { return module_.form(*value.shape).as_written; };
   const auto operand_of = [&](std::size_t o) -> const HloInstruction& { return body.instructions[static_cast<std::size_t>(dot.operands[o])]; };
   if (!is_written(operand_of(0)) || !is_written(operand_of(1)) || !is_written(dot)) return std::nullopt;
+  if (module_.values() && is_complex(dot.shape->type)) return std::nullopt;  // pairs
   if (module_.values()) {
     const auto has_dims = [&](const HloLeaf& leaf, const HloInstruction& value) { return leaf.lengths == module_.form(*value.shape).lengths; };
     if (!has_dims(left, operand_of(0)) || !has_dims(right, operand_of(1))) return std::nullopt;

@@ -65,15 +65,27 @@ bool is_sane(const HloWindowDimension& window);
 
 /// Several operations on one device, by opcode. Each returns its results, whose types and dimensions the caller compares with the shape.
 Expected<HloArrays> elementwise_operation(const ArrayOperation& operation);
+Expected<HloArrays> complex_operation(const ArrayOperation& operation);  // elementwise ones, with complex operands or results
+Expected<HloArrays> transform_operation(const ArrayOperation& operation);
+/// A dot or convolution of complex numbers: `real` makes that of their parts.
+Expected<HloArrays> complex_product(const ArrayOperation& operation, Expected<HloArrays> (*real)(const ArrayOperation&));
 Expected<HloArrays> move_operation(const ArrayOperation& operation);
 Expected<HloArrays> bitcast_operation(const ArrayOperation& operation);
-/// The operands behind each other in memory, seen as one array of the result's type and layout: a bitcast of several. Tiles are not looked at.
+/// The operands behind each other in memory, seen as one array of the result's type and layout: a bitcast of several.
 Expected<HloArrays> memory_operation(const ArrayOperation& operation);
 Expected<HloArrays> dot_operation(const ArrayOperation& operation);
 Expected<HloArrays> ragged_dot_operation(const ArrayOperation& operation);
 Expected<HloArrays> convolution_operation(const ArrayOperation& operation);
+/// What a convolution computes of its input, kernel and output, from the other two: the gradients have the attributes of the convolution that they are of.
+enum class Convolved : std::uint8_t { output, input, kernel };
+/// a, b: input and kernel; gradient of the output and kernel; input and gradient of the output.
+Expected<HloArray> convolve(const ArrayOperation& operation, Convolved makes, const HloArray& a, const HloArray& b, const HloShape& shape);
+/// A custom-call of a library whose values are known: nullptr for other targets.
+using LibraryCall = Expected<HloArrays> (*)(const ArrayOperation& operation);
+LibraryCall library_call(std::string_view target);
 Expected<HloArrays> reduce_operation(const ArrayOperation& operation);
 Expected<HloArrays> reduce_window_operation(const ArrayOperation& operation);
+Expected<HloArrays> select_and_scatter_operation(const ArrayOperation& operation);
 Expected<HloArrays> map_operation(const ArrayOperation& operation);
 Expected<HloArrays> sort_operation(const ArrayOperation& operation);
 Expected<HloArrays> gather_operation(const ArrayOperation& operation);

@@ -1,25 +1,16 @@
 // bitcast, bitcast-convert, and several arrays in memory as one.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "workloads/hlo_values/array_operation.hpp"
-#include "workloads/hlo_values/strided.hpp"
+#include "workloads/hlo_values/memory_places.hpp"
 
 namespace podsim {
 
 namespace {
-
-/// Dimensions from the one that varies slowest in memory to the one that varies fastest; nullopt: the layout is of other dimensions.
-std::optional<std::vector<std::int64_t>> major_to_minor(const HloShape& shape) {
-  std::vector<std::int64_t> order;
-  for (std::size_t d = 0; d < shape.rank(); ++d) order.push_back(static_cast<std::int64_t>(d));
-  if (!shape.has_layout || (shape.layout.minor_to_major.empty() && shape.rank() > 0)) return order;
-  order.assign(shape.layout.minor_to_major.rbegin(), shape.layout.minor_to_major.rend());
-  if (!is_permutation_of(order, shape.rank())) return std::nullopt;
-  return order;
-}
 
 /// The nearest number of bf16 as its 16 bits; ties to even.
 std::uint64_t bf16_bits(double value) {
@@ -59,33 +50,59 @@ Expected<HloArray> with_type(const ArrayOperation& operation, const HloArray& x,
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t bits = is_float(x.type) ? bits_of_real(x.type, x.reals[i]) : static_cast<std::uint64_t>(x.integers[i]);
     if (is_float(type))
-      result.reals[i] = made(operation.arithmetic, real_of_bits(type, bits));
+      result.reals[i] = real_of_bits(type, bits);
     else
       result.integers[i] = wrapped(type, bits);
   }
   return result;
 }
 
-/// The elements of an array in the order of a layout.
-Expected<HloArray> in_memory(const ArrayOperation& operation, const HloArray& array, const HloShape& shape) {
-  const auto order = major_to_minor(shape);
-  if (!order || order->size() != array.dims.size()) return operation.error("expected layouts that list every dimension once");
-  HloArray memory = transposed(array, *order);
-  memory.dims = {elements_of(array)};
+constexpr std::int64_t most_places = std::int64_t{1} << 26;
+
+/// What lies between the elements of an array in memory: nothing that was written.
+HloArray unwritten(HloType type, std::int64_t places) {
+  HloArray memory = zeros(type, {places});
+  std::ranges::fill(memory.reals, std::nan(""));
+  std::ranges::fill(memory.imaginaries, std::nan(""));
   return memory;
 }
 
-/// The elements that stand in memory, read in the layout of a shape with as many.
-Expected<HloArray> seen_as(const ArrayOperation& operation, HloArray memory, const HloShape& shape) {
-  const auto order = major_to_minor(shape);
-  if (!order) return operation.error("expected layouts that list every dimension once");
-  memory.dims.clear();
-  std::vector<std::int64_t> back(shape.rank(), 0);
-  for (std::size_t i = 0; i < order->size(); ++i) {
-    memory.dims.push_back(shape.dims[static_cast<std::size_t>((*order)[i])]);
-    back[static_cast<std::size_t>((*order)[i])] = static_cast<std::int64_t>(i);
-  }
-  return transposed(memory, back);
+template <class Move>
+void for_each_list(HloArray& to, const HloArray& from, Move move) {
+  move(to.integers, from.integers);
+  move(to.reals, from.reals);
+  move(to.imaginaries, from.imaginaries);
+}
+
+Expected<MemoryPlaces> places_of(const ArrayOperation& operation, const HloShape& shape) {
+  auto places = memory_places(shape, most_places);
+  if (!places) return operation.error(fmt::format("expected a layout that lists every dimension once, and at most 2^26 elements as stored, got {}", to_text(shape).substr(0, 200)));
+  if (const auto ok = operation.spend(places->size); !ok) return ok.error();
+  return *std::move(places);
+}
+
+/// The memory of an array as its layout has it, padding too.
+Expected<HloArray> in_memory(const ArrayOperation& operation, const HloArray& array, const HloShape& shape) {
+  const auto places = places_of(operation, shape);
+  if (!places) return places.error();
+  HloArray memory = unwritten(array.type, places->size);
+  for_each_list(memory, array, [&](auto& to, const auto& from) {
+    for (std::size_t i = 0; i < from.size(); ++i) to[to_size(places->of[i])] = from[i];
+  });
+  return memory;
+}
+
+/// What stands in memory, read in the layout of a shape.
+Expected<HloArray> seen_as(const ArrayOperation& operation, const HloArray& memory, const HloShape& shape) {
+  const auto places = places_of(operation, shape);
+  if (!places) return places.error();
+  for (const std::int64_t place : places->of)
+    if (place >= memory.dims.front()) return operation.error(fmt::format("expected the {} elements in memory of {}, got {}", places->size, to_text(shape).substr(0, 200), memory.dims.front()));
+  HloArray array = zeros(memory.type, shape.dims);
+  for_each_list(array, memory, [&](auto& to, const auto& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[to_size(places->of[i])];
+  });
+  return array;
 }
 
 /// Elements in memory as those of a type of another width: the bytes, lowest first.
@@ -110,7 +127,7 @@ Expected<HloArray> regrouped(const ArrayOperation& operation, const HloArray& me
     std::uint64_t bits = 0;
     for (std::size_t byte = 0; byte < to; ++byte) bits |= static_cast<std::uint64_t>(bytes[i * to + byte]) << (8 * byte);
     if (is_float(type))
-      result.reals[i] = made(operation.arithmetic, real_of_bits(type, bits));
+      result.reals[i] = real_of_bits(type, bits);
     else
       result.integers[i] = wrapped(type, bits);
   }
@@ -125,28 +142,25 @@ Expected<HloArrays> bitcast_operation(const ArrayOperation& operation) {
   const HloShape& shape = operation.shape();
   auto typed = with_type(operation, operation.operand(0), shape.type);
   if (!typed) return typed.error();
-  if (elements_of(shape) != elements_of(*typed))
-    return operation.error(fmt::format("expected as many elements as {} has, got {}", short_text(*typed), short_text(shape)));
+  for (const double value : typed->reals) made(operation.arithmetic, value);
   return HloArrays{*std::move(typed)};
 }
 
 Expected<HloArrays> memory_operation(const ArrayOperation& operation) {
-  // Each operand stands in the order of its layout, one behind the other; all are read in that of the result's.
+  // Each operand stands as its layout has it, one behind the other; all are read in that of the result.
   const HloShape& shape = operation.shape();
-  HloArray all{shape.type, {}, {}, {}};
+  HloArray all{shape.type};
   for (std::size_t i = 0; i < operation.operands.size(); ++i) {
     const auto memory = in_memory(operation, operation.operand(i), operation.operand_shape(i));
     if (!memory) return memory.error();
     const auto part = regrouped(operation, *memory, shape.type);
     if (!part) return part.error();
-    all.integers.insert(all.integers.end(), part->integers.begin(), part->integers.end());
-    all.reals.insert(all.reals.end(), part->reals.begin(), part->reals.end());
+    for_each_list(all, *part, [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); });
   }
-  all.dims = {static_cast<std::int64_t>(is_float(shape.type) ? all.reals.size() : all.integers.size())};
-  if (elements_of(shape) != elements_of(all))
-    return operation.error(fmt::format("expected as many elements as {} has, got {}", short_text(all), short_text(shape)));
-  auto seen = seen_as(operation, std::move(all), shape);
+  all.dims = {static_cast<std::int64_t>(std::max(all.integers.size(), all.reals.size()))};
+  auto seen = seen_as(operation, all, shape);
   if (!seen) return seen.error();
+  for (const double value : seen->reals) made(operation.arithmetic, value);
   return HloArrays{*std::move(seen)};
 }
 

@@ -223,10 +223,9 @@ class CollectiveOperation {
         if (from < 0 || to < 0 || size <= 0 || from >= given || to >= room) continue;
         const std::int64_t rows = std::min({size, given - from, room - to});
         const auto move = [&](const auto& read, auto& written) { std::copy_n(read.begin() + from * row, rows * row, written.begin() + to * row); };
-        if (is_float(result.type))
-          move(of[0]->reals, result.reals);
-        else
-          move(of[0]->integers, result.integers);
+        if (is_integer(result.type)) move(of[0]->integers, result.integers);
+        if (has_reals(result.type)) move(of[0]->reals, result.reals);
+        if (is_complex(result.type)) move(of[0]->imaginaries, result.imaginaries);
       }
     }
     return success();

@@ -54,23 +54,22 @@ Dims spatial_first(const std::vector<int>& spatial, int second_last, int last) {
 
 }  // namespace
 
-Expected<HloArrays> convolution_operation(const ArrayOperation& operation) {
-  if (const auto ok = operation.takes(2); !ok) return ok.error();
-  const HloArray &x = operation.operand(0), &w = operation.operand(1);
-  const HloShape& shape = operation.shape();
+Expected<HloArray> convolve(const ArrayOperation& operation, Convolved makes, const HloArray& a, const HloArray& b, const HloShape& shape) {
   const HloAttributes& attributes = operation.attributes();
   const HloType type = shape.type;
   if (!attributes.convolution) return operation.error("expected dim_labels");
-  if (is_float(x.type) != is_float(type) || is_float(w.type) != is_float(type) || type == HloType::pred || !has_values(type))
-    return operation.error(fmt::format("a convolution of {} and {} to {} is not interpreted", name_of(x.type), name_of(w.type), name_of(type)));
+  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || is_complex(type) || is_complex(a.type) || is_complex(b.type) || !has_values(type))
+    return operation.error(fmt::format("a convolution of {} and {} to {} is not interpreted", name_of(a.type), name_of(b.type), name_of(type)));
+  const Dims& x = makes == Convolved::input ? shape.dims : a.dims;
+  const Dims& w = makes == Convolved::kernel ? shape.dims : b.dims;
+  const Dims& y = makes == Convolved::output ? shape.dims : makes == Convolved::input ? a.dims : b.dims;
   const HloConvolutionDims& labels = *attributes.convolution;
   const std::size_t spatial = labels.input_spatial.size();
-  std::vector<HloWindowDimension> windows = attributes.window;
-  if (x.dims.size() != spatial + 2 || w.dims.size() != spatial + 2 || shape.rank() != spatial + 2 || windows.size() != spatial)
+  const std::vector<HloWindowDimension>& windows = attributes.window;
+  if (x.size() != spatial + 2 || w.size() != spatial + 2 || y.size() != spatial + 2 || windows.size() != spatial)
     return operation.error(fmt::format("expected {} spatial dimensions of input, kernel, result and window", spatial));
 
-  const Dims inputs = picked(x.dims, labels.input_spatial), taps = picked(w.dims, labels.kernel_spatial),
-             outputs = picked(shape.dims, labels.output_spatial);
+  const Dims inputs = picked(x, labels.input_spatial), taps = picked(w, labels.kernel_spatial), outputs = picked(y, labels.output_spatial);
   double pairs = 1;
   for (std::size_t d = 0; d < spatial; ++d) {
     const HloWindowDimension& window = windows[d];
@@ -83,24 +82,25 @@ Expected<HloArrays> convolution_operation(const ArrayOperation& operation) {
       return operation.error(fmt::format("expected a kernel of the window's size and {} positions of it in spatial dimension {}", positions, d));
     pairs *= static_cast<double>(outputs[d]) * static_cast<double>(window.size);
   }
-  const std::int64_t batch = x.dims[to_size(labels.input_batch)], features = x.dims[to_size(labels.input_feature)],
-                     inner = w.dims[to_size(labels.kernel_input)], columns = w.dims[to_size(labels.kernel_output)],
-                     groups = attributes.feature_group_count, batch_groups = attributes.batch_group_count;
+  const std::int64_t batch = x[to_size(labels.input_batch)], features = x[to_size(labels.input_feature)], inner = w[to_size(labels.kernel_input)],
+                     columns = w[to_size(labels.kernel_output)], groups = attributes.feature_group_count, batch_groups = attributes.batch_group_count;
   if (groups < 1 || batch_groups < 1 || (groups > 1 && batch_groups > 1) || features % groups != 0 || features / groups != inner ||
-      columns % groups != 0 || columns % batch_groups != 0 || batch % batch_groups != 0)
+      columns % groups != 0 || columns % batch_groups != 0 || batch % batch_groups != 0 || (batch_groups > 1 && makes != Convolved::output))
     return operation.error("expected features and batches that the groups divide");
   const std::int64_t rows = batch / batch_groups;
-  if (shape.dims[to_size(labels.output_batch)] != rows || shape.dims[to_size(labels.output_feature)] != columns)
+  if (y[to_size(labels.output_batch)] != rows || y[to_size(labels.output_feature)] != columns)
     return operation.error(fmt::format("expected a batch of {} with {} features, got {}", rows, columns, short_text(shape)));
   const double matrix = static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns);
   if (pairs > 0x1p24) return operation.error("expected at most 2^24 pairs of an output and a window position");
   if (const auto ok = operation.spend(pairs * (1 + matrix)); !ok) return ok.error();
 
-  const ProductFactors left{transposed(x, spatial_first(labels.input_spatial, labels.input_batch, labels.input_feature))},
-                 right{transposed(w, spatial_first(labels.kernel_spatial, labels.kernel_input, labels.kernel_output))};
-  Dims dims = outputs;
-  dims.push_back(rows);
-  dims.push_back(columns);
+  // Spatial dimensions, then the two of a matrix, as each of them is multiplied.
+  const auto of_input = [&](bool turned) { return turned ? spatial_first(labels.input_spatial, labels.input_feature, labels.input_batch) : spatial_first(labels.input_spatial, labels.input_batch, labels.input_feature); };
+  const auto of_kernel = [&](bool turned) { return turned ? spatial_first(labels.kernel_spatial, labels.kernel_output, labels.kernel_input) : spatial_first(labels.kernel_spatial, labels.kernel_input, labels.kernel_output); };
+  const Dims of_output = spatial_first(labels.output_spatial, labels.output_batch, labels.output_feature);
+  const Dims order_a = makes == Convolved::input ? of_output : of_input(makes == Convolved::kernel), order_b = makes == Convolved::kernel ? of_output : of_kernel(makes == Convolved::input),
+             order = makes == Convolved::output ? of_output : makes == Convolved::input ? of_input(false) : of_kernel(false);
+  const ProductFactors left{transposed(a, order_a)}, right{transposed(b, order_b)};
   ProductSum sum{operation, type, static_cast<std::size_t>(elements_of(shape))};
   // Group g makes its share of the output features: from its share of the input features, or of the batch.
   const std::int64_t all_groups = groups * batch_groups, share = columns / all_groups;
@@ -108,18 +108,36 @@ Expected<HloArrays> convolution_operation(const ArrayOperation& operation) {
     if (operation.budget.cancelled()) return cancelled_work();
     for (std::int64_t g = 0; g < all_groups; ++g) {
       const std::int64_t first_batch = batch_groups > 1 ? g * rows : 0, first_feature = groups > 1 ? g * inner : 0;
-      sum.add({&left, to_size((meeting.input * batch + first_batch) * features + first_feature), to_size(features)},
-              {&right, to_size(meeting.kernel * inner * columns + g * share), to_size(columns)}, to_size(meeting.output * rows * columns + g * share),
-              to_size(columns), {rows, share, inner});
+      const std::int64_t in_output = meeting.output * rows * columns + g * share, in_kernel = meeting.kernel * inner * columns;
+      switch (makes) {
+        case Convolved::output:  // [rows, inner] [inner, share]
+          sum.add({&left, to_size((meeting.input * batch + first_batch) * features + first_feature), to_size(features)}, {&right, to_size(in_kernel + g * share), to_size(columns)},
+                  to_size(in_output), to_size(columns), {rows, share, inner});
+          break;
+        case Convolved::input:  // [batch, share] [share, inner]
+          sum.add({&left, to_size(in_output), to_size(columns)}, {&right, to_size(in_kernel + g * share * inner), to_size(inner)},
+                  to_size(meeting.input * batch * features + first_feature), to_size(features), {batch, inner, share});
+          break;
+        case Convolved::kernel:  // [inner, batch] [batch, share]
+          sum.add({&left, to_size((meeting.input * features + first_feature) * batch), to_size(batch)}, {&right, to_size(in_output), to_size(columns)},
+                  to_size(in_kernel + g * share), to_size(columns), {inner, share, batch});
+          break;
+      }
     }
   }
-  const HloArray result = sum.result(std::move(dims));
-  // Back to the order that the labels give.
-  std::vector<std::int64_t> order(shape.rank());
-  for (std::size_t d = 0; d < spatial; ++d) order[to_size(labels.output_spatial[d])] = static_cast<std::int64_t>(d);
-  order[to_size(labels.output_batch)] = static_cast<std::int64_t>(spatial);
-  order[to_size(labels.output_feature)] = static_cast<std::int64_t>(spatial) + 1;
-  return HloArrays{transposed(result, order)};
+  Dims dims, back(shape.rank());
+  for (std::size_t d = 0; d < order.size(); ++d) {
+    dims.push_back(shape.dims[to_size(order[d])]);
+    back[to_size(order[d])] = static_cast<std::int64_t>(d);
+  }
+  return transposed(sum.result(std::move(dims)), back);
+}
+
+Expected<HloArrays> convolution_operation(const ArrayOperation& operation) {
+  if (const auto ok = operation.takes(2); !ok) return ok.error();
+  auto output = convolve(operation, Convolved::output, operation.operand(0), operation.operand(1), operation.shape());
+  if (!output) return output.error();
+  return HloArrays{*std::move(output)};
 }
 
 }  // namespace podsim

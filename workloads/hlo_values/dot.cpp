@@ -94,7 +94,7 @@ Expected<HloArrays> dot_operation(const ArrayOperation& operation) {
   const HloArray &a = operation.operand(0), &b = operation.operand(1);
   const HloAttributes& attributes = operation.attributes();
   const HloType type = operation.shape().type;
-  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || !has_values(type))
+  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || is_complex(type) || is_complex(a.type) || is_complex(b.type) || !has_values(type))
     return operation.error(fmt::format("a dot of {} and {} to {} is not interpreted", name_of(a.type), name_of(b.type), name_of(type)));
   const auto pairs = [&](const Dims& left, const Dims& right) {
     if (left.size() != right.size()) return false;

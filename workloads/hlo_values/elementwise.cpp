@@ -1,4 +1,5 @@
 // Elementwise operations, and conversions between types.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,7 +15,10 @@ namespace {
 
 using Word = HloOpcode;
 
-bool same_form(const HloArray& a, const HloArray& b) { return a.type == b.type && a.dims == b.dims; }
+bool same_form(const HloArray& a, const HloArray& b) { return mixes(a.type, b.type) && a.dims == b.dims; }
+
+/// Of the result, where the compiler gave it another width than the operand has.
+HloType type_of_result(const ArrayOperation& operation, HloType operand) { return mixes(operation.shape().type, operand) ? operation.shape().type : operand; }
 
 Diagnostic unlike(const ArrayOperation& operation, const HloArray& a, const HloArray& b) {
   return operation.error(fmt::format("expected operands of one shape, got {} and {}", short_text(a), short_text(b)));
@@ -24,19 +28,20 @@ Expected<HloArrays> unary(const ArrayOperation& operation) {
   if (const auto ok = operation.takes(1); !ok) return ok.error();
   const HloArray& x = operation.operand(0);
   const Word opcode = operation.instruction.opcode;
-  HloArray result = zeros(x.type, x.dims);
+  const HloType type = type_of_result(operation, x.type);
+  HloArray result = zeros(type, x.dims);
   if (is_float(x.type)) {
     const RealUnary function = real_unary(opcode);
     if (function == nullptr) return operation.not_interpreted();
-    const bool is_rounded = rounds(opcode);
+    const bool is_rounded = rounds(opcode) || bits_of(type) < bits_of(x.type);
     for (std::size_t i = 0; i < x.reals.size(); ++i) {
       const double value = function(x.reals[i]);
-      result.reals[i] = is_rounded ? rounded(operation.arithmetic, x.type, value) : made(operation.arithmetic, value);
+      result.reals[i] = is_rounded ? rounded(operation.arithmetic, type, value) : made(operation.arithmetic, value);
     }
   } else {
     const IntegerUnary function = integer_unary(opcode);
     if (function == nullptr) return operation.not_interpreted();
-    for (std::size_t i = 0; i < x.integers.size(); ++i) result.integers[i] = wrapped(x.type, function(x.type, x.integers[i]));
+    for (std::size_t i = 0; i < x.integers.size(); ++i) result.integers[i] = wrapped(type, function(x.type, x.integers[i]));
   }
   return HloArrays{std::move(result)};
 }
@@ -46,21 +51,22 @@ Expected<HloArrays> binary(const ArrayOperation& operation) {
   const HloArray &a = operation.operand(0), &b = operation.operand(1);
   if (!same_form(a, b)) return unlike(operation, a, b);
   const Word opcode = operation.instruction.opcode;
-  HloArray result = zeros(a.type, a.dims);
+  const HloType type = type_of_result(operation, a.type);
+  HloArray result = zeros(type, a.dims);
   if (is_float(a.type)) {
     const RealBinary function = real_binary(opcode);
     if (function == nullptr) return operation.not_interpreted();
-    const bool is_rounded = rounds(opcode), is_sum = opcode == Word::add || opcode == Word::subtract, is_product = opcode == Word::multiply;
+    const bool is_rounded = rounds(opcode) || bits_of(type) < std::max(bits_of(a.type), bits_of(b.type)), is_sum = opcode == Word::add || opcode == Word::subtract, is_product = opcode == Word::multiply;
     for (std::size_t i = 0; i < a.reals.size(); ++i) {
       const double x = a.reals[i], y = b.reals[i], value = function(x, y);
-      result.reals[i] = is_rounded ? rounded(operation.arithmetic, a.type, value) : made(operation.arithmetic, value);
+      result.reals[i] = is_rounded ? rounded(operation.arithmetic, type, value) : made(operation.arithmetic, value);
       if (is_sum) note_sum(operation.arithmetic, finite_or_zero(std::fabs(x)) + finite_or_zero(std::fabs(y)));
       if (is_product) note_sum(operation.arithmetic, std::fabs(x * y));
     }
   } else {
     const IntegerBinary function = integer_binary(opcode);
     if (function == nullptr) return operation.not_interpreted();
-    for (std::size_t i = 0; i < a.integers.size(); ++i) result.integers[i] = wrapped(a.type, function(a.type, a.integers[i], b.integers[i]));
+    for (std::size_t i = 0; i < a.integers.size(); ++i) result.integers[i] = wrapped(type, function(a.type, a.integers[i], b.integers[i]));
   }
   return HloArrays{std::move(result)};
 }
@@ -123,11 +129,13 @@ Expected<HloArrays> select(const ArrayOperation& operation) {
     return operation.error(fmt::format("expected a pred of the shape of {} or a scalar, got {}", short_text(a), short_text(which)));
   if (!same_form(a, b)) return unlike(operation, a, b);
   HloArray result = b;
-  const auto is_first = [&](std::size_t i) { return which.integers[which.dims.empty() ? 0 : i] != 0; };
-  for (std::size_t i = 0; i < a.reals.size(); ++i)
-    if (is_first(i)) result.reals[i] = a.reals[i];
-  for (std::size_t i = 0; i < a.integers.size(); ++i)
-    if (is_first(i)) result.integers[i] = a.integers[i];
+  const auto choose = [&](auto& into, const auto& first) {
+    for (std::size_t i = 0; i < first.size(); ++i)
+      if (which.integers[which.dims.empty() ? 0 : i] != 0) into[i] = first[i];
+  };
+  choose(result.integers, a.integers);
+  choose(result.reals, a.reals);
+  choose(result.imaginaries, a.imaginaries);
   return HloArrays{std::move(result)};
 }
 
@@ -136,7 +144,7 @@ Expected<HloArrays> clamp(const ArrayOperation& operation) {
   if (const auto ok = operation.takes(3); !ok) return ok.error();
   const HloArray &low = operation.operand(0), &x = operation.operand(1), &high = operation.operand(2);
   for (const HloArray* bound : {&low, &high})
-    if (bound->type != x.type || (bound->dims != x.dims && !bound->dims.empty())) return unlike(operation, *bound, x);
+    if (!mixes(bound->type, x.type) || (bound->dims != x.dims && !bound->dims.empty())) return unlike(operation, *bound, x);
   const auto place = [](const HloArray& bound, std::size_t i) { return bound.dims.empty() ? std::size_t{0} : i; };
   HloArray result = x;
   const RealBinary larger = real_binary(Word::maximum), smaller = real_binary(Word::minimum);
@@ -174,6 +182,8 @@ Expected<HloArrays> convert(const ArrayOperation& operation) {
 }  // namespace
 
 Expected<HloArrays> elementwise_operation(const ArrayOperation& operation) {
+  const bool with_complex = is_complex(operation.shape().type) || std::ranges::any_of(operation.operands, [](const HloArray* operand) { return is_complex(operand->type); });
+  if (with_complex && operation.instruction.opcode != Word::select) return complex_operation(operation);
   switch (operation.instruction.opcode) {
     case Word::add:
     case Word::subtract:

@@ -209,7 +209,7 @@ TEST(HloElementwise, ErrorsNameTheInstruction) {
             "m:5:1: expected operands of the dimensions of the result, f32[2], got f32[3]");
   EXPECT_EQ(run_error({a}, "ROOT r = f32[2] and(p0, p0)"), "m:4:1: r: and is not interpreted");
   EXPECT_EQ(run_error({a}, "ROOT r = f32[3] negate(p0)"), "m:4:1: expected operands of the dimensions of the result, f32[3], got f32[2]");
-  EXPECT_THAT(run_error({}, "ROOT r = c64[] constant((1, 2))"), HasSubstr("is not interpreted"));
+  EXPECT_THAT(run_error({}, "c = c64[] constant((1, 2))\nROOT r = c64[] cbrt(c)"), HasSubstr("r: cbrt is not interpreted"));
   EXPECT_THAT(run_error({}, "ROOT r = f32[4] constant({...})"), HasSubstr("r: the value of this constant is not in the text"));
 }
 

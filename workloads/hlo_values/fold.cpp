@@ -17,10 +17,8 @@ Fold::Fold(const HloModule& module, const HloInstruction& instruction, const Hlo
       !is_scalar(computation.instructions[static_cast<std::size_t>(second)]))
     return;
   swapped_ = backward;
-  if (is_float(type))
-    real_ = real_binary(root.opcode);
-  else
-    integer_ = integer_binary(root.opcode);
+  if (is_float(type)) real_ = real_binary(root.opcode);
+  if (is_integer(type)) integer_ = integer_binary(root.opcode);
   is_sum_ = root.opcode == HloOpcode::add;
   is_rounded_ = rounds(root.opcode);
 }
@@ -60,19 +58,17 @@ Status Fold::run(std::vector<HloArray>& accumulators, std::size_t i, const std::
 }
 
 HloArray element_of(const HloArray& array, std::size_t i) {
-  HloArray scalar{array.type, {}, {}, {}};
-  if (is_float(array.type))
-    scalar.reals = {array.reals[i]};
-  else
-    scalar.integers = {array.integers[i]};
+  HloArray scalar{array.type};
+  if (is_integer(array.type)) scalar.integers = {array.integers[i]};
+  if (has_reals(array.type)) scalar.reals = {array.reals[i]};
+  if (is_complex(array.type)) scalar.imaginaries = {array.imaginaries[i]};
   return scalar;
 }
 
 void set_element(HloArray& array, std::size_t i, const HloArray& scalar) {
-  if (is_float(array.type))
-    array.reals[i] = scalar.reals[0];
-  else
-    array.integers[i] = scalar.integers[0];
+  if (is_integer(array.type)) array.integers[i] = scalar.integers[0];
+  if (has_reals(array.type)) array.reals[i] = scalar.reals[0];
+  if (is_complex(array.type)) array.imaginaries[i] = scalar.imaginaries[0];
 }
 
 }  // namespace podsim

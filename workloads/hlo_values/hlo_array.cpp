@@ -27,14 +27,22 @@ std::int64_t elements_of(const HloArray& array) {
   return count;
 }
 
-bool has_values(HloType type) { return is_integer(type) || is_float(type); }
+bool has_values(HloType type) { return is_integer(type) || has_reals(type); }
+
+bool mixes(HloType a, HloType b) {
+  const auto is_whole = [](HloType type) { return is_integer(type) && type != HloType::pred; };
+  return a == b || (is_float(a) && is_float(b)) || (is_complex(a) && is_complex(b)) || (is_whole(a) && is_whole(b));
+}
+
+HloType part_of(HloType type) { return type == HloType::c64 ? HloType::f32 : type == HloType::c128 ? HloType::f64 : type; }
 
 HloArray zeros(HloType type, std::vector<std::int64_t> dims) {
   HloArray array{type, std::move(dims), {}, {}};
   const std::int64_t count = elements_of(array);
   PODSIM_ASSERT(count < most_elements);
   if (is_integer(type)) array.integers.assign(static_cast<std::size_t>(count), 0);
-  if (is_float(type)) array.reals.assign(static_cast<std::size_t>(count), 0.0);
+  if (has_reals(type)) array.reals.assign(static_cast<std::size_t>(count), 0.0);
+  if (is_complex(type)) array.imaginaries.assign(static_cast<std::size_t>(count), 0.0);
   return array;
 }
 
@@ -55,7 +63,8 @@ HloArray real_scalar(HloType type, double value) { return real_array(type, {}, {
 bool fits(const HloArray& array, const HloShape& shape) {
   if (array.type != shape.type || array.dims != shape.dims || shape.is_tuple()) return false;
   const auto count = static_cast<std::size_t>(elements_of(array));
-  return array.integers.size() == (is_integer(array.type) ? count : 0) && array.reals.size() == (is_float(array.type) ? count : 0);
+  return array.integers.size() == (is_integer(array.type) ? count : 0) && array.reals.size() == (has_reals(array.type) ? count : 0) &&
+         array.imaginaries.size() == (is_complex(array.type) ? count : 0);
 }
 
 std::string short_text(const HloArray& array) {

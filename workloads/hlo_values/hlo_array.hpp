@@ -9,13 +9,14 @@
 
 namespace podsim {
 
-/// Values row-major by logical dimensions: layouts do not matter to them. Exactly one of the two lists is used, as `type` says. Tokens and opaques
+/// Values row-major by logical dimensions: layouts do not matter to them. Whole numbers are in one list, real ones in the other, complex ones in the other two, as `type` says. Tokens and opaques
 /// have neither dimensions nor values.
 struct HloArray {
   HloType type = HloType::f32;
   std::vector<std::int64_t> dims{};      // none: a scalar
   std::vector<std::int64_t> integers{};  // of integer types and pred (0, 1); each within its type, u64 as its bits
-  std::vector<double> reals{};           // of floating-point types
+  std::vector<double> reals{};           // of floating-point types; the real parts of complex ones
+  std::vector<double> imaginaries{};     // of complex types
   friend bool operator==(const HloArray&, const HloArray&) = default;
 };
 
@@ -28,8 +29,15 @@ using HloArrays = std::vector<HloArray>;
 /// Product of the dimensions; 1 of a scalar, 0 of a token. Saturates at 2^62.
 std::int64_t elements_of(const HloArray& array);
 
-/// Whether the interpreter has values for a type: pred, integers and floating-point numbers; not complex ones.
+/// Whether the interpreter has values for a type: pred, integers, floating-point and complex numbers.
 bool has_values(HloType type);
+
+/// The type of the parts of a complex type: f32 of c64. Other types: themselves.
+HloType part_of(HloType type);
+/// Whether numbers of both types may be operands of one operation: what a TPU's compiler writes mixes widths.
+bool mixes(HloType a, HloType b);
+/// Real numbers, and the parts of complex ones.
+inline bool has_reals(HloType type) { return is_float(type) || is_complex(type); }
 
 /// All zero. The dimensions must be 0 or more and their product small enough for memory (an assert).
 HloArray zeros(HloType type, std::vector<std::int64_t> dims);

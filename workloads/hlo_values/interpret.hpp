@@ -17,6 +17,9 @@ struct HloRunOptions {
   Cancellation stop{};
 };
 
+/// Custom-calls whose values are not known (kernels, libraries) have others in their place, which depend on all their operands: what is before and behind them is compared, what they compute is not.
+std::vector<const HloInstruction*> calls_without_values(const HloModule& module);
+
 /// The results of the entry computation on devices 0 .. devices_of(module) - 1; device replica * num_partitions + partition.
 ///
 ///   parameters  [device][parameter], each the leaves of the parameter's shape

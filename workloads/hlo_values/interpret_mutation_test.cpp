@@ -96,6 +96,55 @@ ENTRY main { x = f32[4,6]{0,1} parameter(0)
   ROOT out = (f32[2,2], s32[2,2], f32[1,4,2], f32[6,4], f32[4,2]) tuple(aa, dv, cv, bc, rg) }
 )";
 
+constexpr std::string_view library_module = R"(HloModule m, num_partitions=4
+ge { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = pred[] compare(a, b), direction=GE }
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main (x: f32[4,6], c: c64[4,6], h: bf16[16,128]) -> (f32[4,6], f32[4,2], s32[4,2], f32[1,4,4,1], f32[2,2,1,3], bf16[1,2,8,128], f32[4,4], f32[4,6]) { x = f32[4,6] parameter(0)
+  c = c64[4,6] parameter(1)
+  h = bf16[16,128]{1,0:T(8,128)(2,1)} parameter(2)
+  rf = c64[4,4] fft(x), fft_type=RFFT, fft_length={4,6}
+  ir = f32[4,6] fft(rf), fft_type=IRFFT, fft_length={4,6}
+  ff = c64[4,6] fft(c), fft_type=IFFT, fft_length={6}
+  lo = f32[4,6] custom-call(ff), custom_call_target="X64SplitLow"
+  hi = f32[4,6] custom-call(ff), custom_call_target="X64SplitHigh"
+  cm = c64[4,6] custom-call(lo, hi), custom_call_target="X64Combine"
+  ex = c64[4,6] exponential(cm)
+  ml = c64[4,6] multiply(ex, c)
+  cp = c64[4,6] complex(x, ir)
+  dv = c64[4,6] divide(ml, cp)
+  ct = c64[6,4] transpose(dv), dimensions={1,0}
+  cd = c64[4,4] dot(dv, ct), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ab = f32[4,4] abs(cd)
+  mx = bf16[4,6] add(x, ir)
+  wd = f32[4,6] sqrt(mx)
+  tk = (f32[4,2], s32[4,2]) custom-call(wd), custom_call_target="TopK"
+  tv = f32[4,2] get-tuple-element(tk), index=0
+  ti = s32[4,2] get-tuple-element(tk), index=1
+  sx = f32[4,4] slice(x), slice={[0:4], [0:4]}
+  im = f32[1,4,4,1] reshape(sx)
+  sw = f32[3,4] slice(ir), slice={[0:3], [2:6]}
+  wt = f32[3,2,2,1] reshape(sw)
+  bi = f32[3] constant({1, 2, 3})
+  fw = (f32[1,2,2,3], u8[0]) custom-call(im, wt, bi), window={size=2x2 stride=2x2 pad=0_1x0_1}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convBiasActivationForward", backend_config={"cudnn_conv_backend_config":{"activation_mode":"kRelu","conv_result_scale":2,"side_input_scale":0}}
+  cy = f32[1,2,2,3] get-tuple-element(fw), index=0
+  gi = (f32[1,4,4,1], u8[0]) custom-call(cy, wt), window={size=2x2 stride=2x2 pad=0_1x0_1}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convBackwardInput"
+  gx = f32[1,4,4,1] get-tuple-element(gi), index=0
+  gf = (f32[2,2,1,3], u8[0]) custom-call(im, cy), window={size=2x2 stride=2x2 pad=0_1x0_1}, dim_labels=b01f_01io->b01f, custom_call_target="__cudnn$convBackwardFilter"
+  gw = f32[2,2,1,3] get-tuple-element(gf), index=0
+  bt = bf16[1,2,8,128]{3,2,1,0:T(8,128)(2,1)} bitcast(h)
+  gm = (f32[4,4], s8[16]) custom-call(sx, ab), custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":{"alpha_real":1,"alpha_imag":0,"beta":0,"epilogue":"DEFAULT","dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"]}}}
+  gy = f32[4,4] get-tuple-element(gm), index=0
+  kn = f32[4,4] custom-call(gy, ti), custom_call_target="tpu_custom_call"
+  nl = f32[] constant(0)
+  wi = f32[2,3] slice(ir), slice={[0:2], [0:3]}
+  ss = f32[4,6] select-and-scatter(x, wi, nl), window={size=2x3 stride=2x3 pad=0_0x1_2}, select=ge, scatter=sum
+  ROOT out = (f32[4,6], f32[4,2], s32[4,2], f32[1,4,4,1], f32[2,2,1,3], bf16[1,2,8,128], f32[4,4], f32[4,6]) tuple(wd, tv, ti, gx, gw, bt, kn, ss) }
+)";
+
 std::string mutated(std::string text, Rng& random) {
   static const std::vector<std::string> words{"f32",
                                               "s32",
@@ -152,20 +201,25 @@ std::string mutated(std::string text, Rng& random) {
   return text;
 }
 
+/// What the mutants are made of runs itself.
+TEST(HloInterpret, WhatMutantsAreMadeOfIsRead) {
+  for (const std::string_view text : {loop_module, array_module, library_module}) EXPECT_EQ(test::error_of(text), "");
+}
+
 /// PODSIM_HLO_MUTANTS of them; the suite has 20,000, sanitized 5,000.
 TEST(HloInterpret, MutantsGiveValuesOrErrors) {
   const int mutants = test::asked("PODSIM_HLO_MUTANTS", test::cases(20000, 5000));
   Rng random{19};
   int read = 0, ran = 0, refused = 0;
   for (int i = 0; i < mutants; ++i) {
-    const std::string text = mutated(std::string{i % 2 == 0 ? loop_module : array_module}, random);
+    const std::string text = mutated(std::string{i % 3 == 0 ? loop_module : i % 3 == 1 ? array_module : library_module}, random);
     const auto module = parse_hlo(text, "m", {.tolerant = i % 8 == 0});
     if (!module) continue;
     ++read;
     HloRunOptions options;
-    options.most_steps = 200000;
-    options.most_elements = 20000;
-    if (i % 3 == 0) options.arithmetic.perturb_seed = 1;
+    options.most_steps = 400000;
+    options.most_elements = 40000;
+    if (i % 7 == 0) options.arithmetic.perturb_seed = 1;
     // Arrays as the parameters of the mutant say, as far as they are small.
     std::vector<std::vector<HloArrays>> parameters;
     if (module->entry != HloInstruction::missing && module->num_partitions.value_or(1) == 4 && module->replica_count == 1)
@@ -175,7 +229,7 @@ TEST(HloInterpret, MutantsGiveValuesOrErrors) {
           const HloShape shape = parameter < 0 ? HloShape{} : *module->entry_computation().instructions[static_cast<std::size_t>(parameter)].shape;
           HloArrays& arrays = mine.emplace_back();
           for (const HloShape* leaf : leaves_of(shape))
-            if (elements_of(*leaf) < 1000) arrays.push_back(zeros(leaf->type, leaf->dims));
+            if (elements_of(*leaf) < 3000) arrays.push_back(zeros(leaf->type, leaf->dims));
           for (HloArray& array : arrays)
             for (double& value : array.reals) value = random.between(-300, 300) / 8.0;
         }

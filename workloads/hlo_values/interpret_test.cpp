@@ -16,6 +16,7 @@ namespace {
 
 using test::array;
 using test::counted;
+using test::instruction_named;
 using test::module_of;
 using test::Reals;
 using test::result_of;
@@ -229,8 +230,11 @@ TEST(HloInterpret, TuplesBarriersAndCallsPassValuesOn) {
 }
 
 TEST(HloInterpret, CustomCallsAreNamed) {
-  EXPECT_EQ(run_error({counted("f32[2]")}, "ROOT r = f32[2] custom-call(p0), custom_call_target=\"TopK\""),
-            "m:4:1: r: custom-call \"TopK\" is not interpreted");
+  // Kernels: a quarter of the sum of an element of both operands stands in; the rest is computed as it is.
+  const std::string kernel = "k = (f32[3], s32[]) custom-call(p0, p1), custom_call_target=\"tpu_custom_call\"\n", rest = "x = f32[3] get-tuple-element(k), index=0\nROOT r = f32[3] add(x, x)";
+  EXPECT_EQ(result_of({counted("f32[2]"), array("f32[3]", {10, 20, 30})}, kernel + rest), array("f32[3]", {5.5, 11, 15.5}));
+  const HloModule module = module_of(test::text_with({counted("f32[2]"), counted("f32[3]")}, kernel + rest));
+  EXPECT_THAT(calls_without_values(module), ElementsAre(&instruction_named(module, "k")));
   // Bytes of an unwritten buffer show where they are used.
   const HloArray room = result_of({}, "ROOT r = f32[2] custom-call(), custom_call_target=\"AllocateBuffer\"");
   EXPECT_TRUE(std::isnan(room.reals.at(0)) && std::isnan(room.reals.at(1)));
@@ -255,7 +259,7 @@ TEST(HloInterpret, ArraysSideBySideInMemoryAreOne) {
       "ROOT r = f32[2,3]{0,1} custom-call(first, second), custom_call_target=\"ConcatBitcast\"";
   EXPECT_EQ(result_of({array("f32[6]", {1, 0.5, -3, 0x1p70, 5, 6})}, bytes), array("f32[2,3]", {1, -3, 5, 0.5, 0x1p70, 6}));
   EXPECT_EQ(run_error({counted("f32[2]"), counted("f32[2]")}, "ROOT r = f32[5]" + concat),
-            "m:5:1: r: expected as many elements as f32[4] has, got f32[5]");
+            "m:5:1: r: expected the 5 elements in memory of f32[5], got 4");
 }
 
 TEST(HloInterpret, RowsOfRaggedProductsHaveTheMatrixOfTheirGroup) {

@@ -31,12 +31,15 @@ Expected<HloArrays> array_operation(const ArrayOperation& operation) {
     case Word::pad: return move_operation(operation);
     case Word::bitcast:
     case Word::bitcast_convert: return bitcast_operation(operation);
-    case Word::custom_call: return memory_operation(operation);  // "ConcatBitcast": others do not come here
-    case Word::dot: return dot_operation(operation);
+    case Word::custom_call: return library_call(operation.attributes().custom_call_target)(operation);  // others do not come here
+    case Word::copy: return elementwise_operation(operation);
+    case Word::fft: return transform_operation(operation);
+    case Word::dot: return is_complex(operation.shape().type) ? complex_product(operation, dot_operation) : dot_operation(operation);
     case Word::ragged_dot: return ragged_dot_operation(operation);
-    case Word::convolution: return convolution_operation(operation);
+    case Word::convolution: return is_complex(operation.shape().type) ? complex_product(operation, convolution_operation) : convolution_operation(operation);
     case Word::reduce: return reduce_operation(operation);
     case Word::reduce_window: return reduce_window_operation(operation);
+    case Word::select_and_scatter: return select_and_scatter_operation(operation);
     case Word::map: return map_operation(operation);
     case Word::sort: return sort_operation(operation);
     case Word::gather: return gather_operation(operation);
@@ -45,6 +48,21 @@ Expected<HloArrays> array_operation(const ArrayOperation& operation) {
   }
   if (is_elementwise(operation.instruction.opcode)) return elementwise_operation(operation);
   return operation.not_interpreted();
+}
+
+/// Results in the types that the instruction has: what a compiler made wider or narrower on the way.
+void give_types(const ArrayOperation& operation, HloArrays& results) {
+  const std::vector<const HloShape*> leaves = leaves_of(operation.shape());
+  for (std::size_t i = 0; i < std::min(leaves.size(), results.size()); ++i) {
+    HloArray& array = results[i];
+    const HloType type = leaves[i]->type;
+    if (array.type == type || !mixes(array.type, type)) continue;
+    for (std::int64_t& value : array.integers) value = wrapped(type, static_cast<std::uint64_t>(value));
+    if (bits_of(type) < bits_of(array.type))
+      for (std::vector<double>* values : {&array.reals, &array.imaginaries})
+        for (double& value : *values) value = rounded(operation.arithmetic, part_of(type), value);
+    array.type = type;
+  }
 }
 
 }  // namespace
@@ -201,6 +219,7 @@ Expected<HloInterpreter::Values> HloInterpreter::arrays(const Step& step) {
     }
     auto results = array_operation(operation);
     if (!results) return results.error();
+    give_types(operation, *results);
     HloValue& value = values.emplace_back();
     for (HloArray& array : *results) value.push_back(leaf(std::move(array)));
   }
@@ -263,6 +282,8 @@ Expected<HloInterpreter::Values> HloInterpreter::whole(const Step& step, Frame& 
     case Word::domain:
     case Word::add_dependency:
       if (step.operands.empty()) return step.error("expected an operand");
+      // A TPU's compiler makes a copy of a conversion between floating-point types.
+      if (instruction.opcode == Word::copy && instruction.shape->type != step.computation.instructions[to_size(instruction.operands[0])].shape->type) return arrays(step);
       return *step.operands[0];
     case Word::opt_barrier: {
       if (step.operands.size() != 1) return step.error("expected one operand");

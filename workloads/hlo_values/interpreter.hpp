@@ -49,6 +49,9 @@ class HloInterpreter {
   Expected<Values> custom_call(const Step& step);
   /// A buffer that nothing has been written to, and flags: values that show where they are used.
   Expected<Values> uninitialised(const Step& step);
+  /// Of a call whose values are not known: real numbers by which the rest can be compared. Each is the sum of one element of every operand, divided by a power of 2 that is larger than their number;
+  /// whole numbers are 0.
+  Expected<Values> stand_in(const Step& step);
   Expected<Values> same_on_all(const Step& step, HloArray array);
   Status check_room(const Step& step) const;
   Status check_value(const Step& step, const HloShape& shape, const HloValue& value, std::string_view what) const;

@@ -1,11 +1,12 @@
 // Modules that XLA compiled give the numbers that JAX had from them. validation/aot/jax_numbers.py writes the files, with jax 0.10.2 on emulated CPU
-// devices.
+// devices; modules of TPUs and GPUs (NAME_v5e, NAME_h100) beside the numbers of the same program on the CPU.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -65,7 +66,8 @@ std::vector<std::uint8_t> from_base64(const std::string& text) {
 /// The type that numpy calls `name`.
 HloType type_named(const std::string& name) {
   const std::vector<std::pair<std::string, HloType>> types{{"float32", HloType::f32}, {"bfloat16", HloType::bf16}, {"int32", HloType::s32},
-                                                           {"uint32", HloType::u32},  {"int8", HloType::s8},       {"bool", HloType::pred}};
+                                                           {"uint32", HloType::u32},  {"int8", HloType::s8},       {"bool", HloType::pred},
+                                                           {"complex64", HloType::c64}};
   for (const auto& [known, type] : types)
     if (known == name) return type;
   ADD_FAILURE() << "a type that the test does not know: " << name;
@@ -79,7 +81,9 @@ HloArray array_of(HloType type, const std::vector<std::int64_t>& dims, const std
   for (std::size_t i = 0; i * width < bytes.size(); ++i) {
     std::uint64_t bits = 0;
     for (std::size_t byte = 0; byte < width; ++byte) bits |= static_cast<std::uint64_t>(bytes[i * width + byte]) << (8 * byte);
-    if (is_float(type))
+    if (is_complex(type))
+      array.reals[i] = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits))), array.imaginaries[i] = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 32)));
+    else if (is_float(type))
       array.reals[i] = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(type == HloType::bf16 ? bits << 16 : bits)));
     else
       array.integers[i] = wrapped(type, bits);
@@ -132,11 +136,12 @@ std::vector<std::string> programs() {
 /// The largest difference of two elements; infinite where one of them is no number.
 double furthest(const HloArray& a, const HloArray& b) {
   double most = 0;
-  for (std::size_t i = 0; i < a.reals.size(); ++i) {
-    if (a.reals[i] == b.reals[i]) continue;
-    const double apart = std::fabs(a.reals[i] - b.reals[i]);
-    most = std::max(most, std::isfinite(apart) ? apart : HUGE_VAL);
-  }
+  for (const auto& [of_a, of_b] : {std::tie(a.reals, b.reals), std::tie(a.imaginaries, b.imaginaries)})
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+      if (of_a[i] == of_b[i]) continue;
+      const double apart = std::fabs(of_a[i] - of_b[i]);
+      most = std::max(most, std::isfinite(apart) ? apart : HUGE_VAL);
+    }
   return most;
 }
 

@@ -16,14 +16,19 @@ using Values = SourceModule::Values;
 
 constexpr double exact_integers = 0x1p24;  // float32 has all whole numbers up to here
 
-/// From the numbers of a buffer, which of an array without elements has one.
+/// How many numbers a buffer has for an element.
+std::size_t numbers_of(HloType type) { return is_complex(type) ? 2 : 1; }
+
+/// From the numbers of a buffer, which of an array without elements has one, or one pair.
 HloArray array_of(const HloShape& shape, const Values& values) {
   HloArray array{shape.type, shape.dims, {}, {}};
   const auto count = static_cast<std::size_t>(elements_of(array));
-  PODSIM_ASSERT(count == values.size() || count == 0);
+  PODSIM_ASSERT(count * numbers_of(shape.type) == values.size() || count == 0);
   if (is_integer(shape.type)) {
     array.integers.reserve(count);
     for (std::size_t i = 0; i < count; ++i) array.integers.push_back(wrapped(shape.type, static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i]))));
+  } else if (is_complex(shape.type)) {
+    for (std::size_t i = 0; i < count; ++i) array.reals.push_back(values[2 * i]), array.imaginaries.push_back(values[2 * i + 1]);
   } else {
     array.reals.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
   }
@@ -32,13 +37,14 @@ HloArray array_of(const HloShape& shape, const Values& values) {
 
 /// As a buffer holds them: whole numbers of 32 bits, with a sign. Errors: longer ones.
 Expected<Values> values_of(const HloArray& array) {
-  Values values = array.reals;
+  Values values = is_complex(array.type) ? Values{} : array.reals;
+  for (std::size_t i = 0; i < array.imaginaries.size(); ++i) values.insert(values.end(), {array.reals[i], array.imaginaries[i]});
   for (const std::int64_t whole : array.integers) {
     const auto word = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(whole)));
     if (bits_of(array.type) > 32 && word != whole) return Diagnostic{{}, fmt::format("{} has {}: only numbers of 32 bits are executed", short_text(array), whole)};
     values.push_back(word);
   }
-  if (values.empty()) values.push_back(0);
+  if (values.empty()) values.resize(numbers_of(array.type), 0);
   return values;
 }
 
@@ -68,7 +74,7 @@ class ModuleSource final : public SourceModule {
           continue;
         }
         const Values& values = reads[static_cast<std::size_t>(read)];
-        if (const std::int64_t elements = elements_of(*shapes[leaf]); elements > 0 && static_cast<std::size_t>(elements) != values.size())
+        if (const std::int64_t elements = elements_of(*shapes[leaf]); elements > 0 && static_cast<std::size_t>(elements) * numbers_of(shapes[leaf]->type) != values.size())
           return problem(kernel, fmt::format("expected {} elements, as the shape of operand {} has, its value has {}", elements, o, values.size()));
         arrays.push_back(array_of(*shapes[leaf], values));
       }

@@ -21,8 +21,13 @@ Expected<HloArrays> constant(const ArrayOperation& operation) {
   if (literal.kind != HloLiteral::Kind::values)
     return operation.error("the value of this constant was not read: it is a tuple or has more than 2^20 numbers");
   HloArray array{shape.type, shape.dims, {}, literal.reals};
+  if (is_complex(shape.type)) {  // pairs
+    array = zeros(shape.type, shape.dims);
+    for (std::size_t i = 0; i < array.reals.size(); ++i) array.reals[i] = literal.reals[2 * i], array.imaginaries[i] = literal.reals[2 * i + 1];
+  }
   for (const std::int64_t value : literal.integers) array.integers.push_back(wrapped(shape.type, static_cast<std::uint64_t>(value)));
-  for (const double value : array.reals) made(operation.arithmetic, value);
+  for (const std::vector<double>* values : {&array.reals, &array.imaginaries})
+    for (const double value : *values) made(operation.arithmetic, value);
   return HloArrays{std::move(array)};
 }
 
@@ -36,7 +41,7 @@ Expected<HloArrays> iota(const ArrayOperation& operation) {
   strides[to_size(dimension[0])] = 1;
   std::size_t to = 0;
   for_each_offset(shape.dims, strides, 0, [&](std::int64_t value) {
-    if (is_float(shape.type))
+    if (has_reals(shape.type))
       result.reals[to++] = static_cast<double>(value);
     else
       result.integers[to++] = wrapped(shape.type, static_cast<std::uint64_t>(value));
@@ -149,7 +154,7 @@ Expected<HloArrays> dynamic_slice(const ArrayOperation& operation) {
 Expected<HloArrays> dynamic_update_slice(const ArrayOperation& operation) {
   if (operation.operands.size() < 2) return operation.takes(3).error();
   const HloArray &x = operation.operand(0), &update = operation.operand(1);
-  if (update.type != x.type) return operation.error("expected an update of the type of the array");
+  if (!mixes(update.type, x.type)) return operation.error("expected an update of the type of the array");
   const auto starts = clamped_starts(operation, 2, x.dims, update.dims);
   if (!starts) return starts.error();
   const Dims strides = row_major_strides(x.dims);
@@ -168,7 +173,7 @@ Expected<HloArrays> concatenate(const ArrayOperation& operation) {
   for (const HloArray* part : operation.operands) {
     Dims other = part->dims;
     if (other.size() == dims.size()) other[along] = dims[along];
-    if (other != dims || part->type != operation.operand(0).type)
+    if (other != dims || !mixes(part->type, operation.operand(0).type))
       return operation.error(fmt::format("expected operands that differ in dimension {} alone, got {}", along, short_text(*part)));
     dims[along] += part->dims[along];
   }
@@ -189,7 +194,7 @@ Expected<HloArrays> pad(const ArrayOperation& operation) {
   if (const auto ok = operation.takes(2); !ok) return ok.error();
   const HloArray &x = operation.operand(0), &value = operation.operand(1);
   const auto& padding = operation.attributes().padding;
-  if (padding.size() != x.dims.size() || value.type != x.type || !value.dims.empty())
+  if (padding.size() != x.dims.size() || !mixes(value.type, x.type) || !value.dims.empty())
     return operation.error("expected a padding for each dimension and a scalar of the type of the array");
   const HloShape& shape = operation.shape();
   Dims dims, kept, from(x.dims.size(), 0);
@@ -209,9 +214,7 @@ Expected<HloArrays> pad(const ArrayOperation& operation) {
   }
   if (dims != shape.dims)
     return operation.error(fmt::format("expected a shape as the padding of {} makes it, got {}", short_text(x), short_text(shape)));
-  HloArray result = zeros(x.type, dims);
-  std::fill(result.reals.begin(), result.reals.end(), value.reals.empty() ? 0 : value.reals[0]);
-  std::fill(result.integers.begin(), result.integers.end(), value.integers.empty() ? 0 : value.integers[0]);
+  HloArray result = strided(value, dims, 0, Dims(dims.size(), 0));
   const Dims strides = row_major_strides(x.dims), row_major = row_major_strides(dims);
   if (std::find(kept.begin(), kept.end(), 0) != kept.end()) return HloArrays{std::move(result)};
   Dims spread(dims.size(), 0);

@@ -39,11 +39,7 @@ std::vector<HloArray> initial(const ArrayOperation& operation, std::size_t count
   std::vector<HloArray> arrays;
   for (std::size_t n = 0; n < count; ++n) {
     const HloArray& init = operation.operand(count + n);
-    HloArray& array = arrays.emplace_back(zeros(init.type, dims));
-    if (is_float(init.type))
-      std::fill(array.reals.begin(), array.reals.end(), init.reals[0]);
-    else
-      std::fill(array.integers.begin(), array.integers.end(), init.integers[0]);
+    arrays.push_back(strided(init, dims, 0, Dims(dims.size(), 0)));
   }
   return arrays;
 }
@@ -155,6 +151,60 @@ Expected<HloArrays> reduce_window_operation(const ArrayOperation& operation) {
       if (const auto ok = fold.apply(results, to_size(out), values, to_size(from)); !ok) return ok.error();
       absolutes.add(to_size(out), *values[0], to_size(from));
     }
+  absolutes.note(operation.arithmetic);
+  return results;
+}
+
+/// Each element of the source goes to the element of its window that `select` prefers, the first of equals. Source: openxla/xla docs/operation_semantics.md.
+Expected<HloArrays> select_and_scatter_operation(const ArrayOperation& operation) {
+  if (const auto ok = operation.takes(3); !ok) return ok.error();
+  const HloArray &x = operation.operand(0), &source = operation.operand(1), &init = operation.operand(2);
+  const HloComputation *const prefers = called(operation.module, operation.instruction, HloRole::select), *const function = called(operation.module, operation.instruction, HloRole::scatter);
+  const std::vector<HloWindowDimension>& windows = operation.attributes().window;
+  const std::size_t rank = x.dims.size();
+  if (prefers == nullptr || function == nullptr || windows.size() != rank || source.dims.size() != rank || !init.dims.empty() || source.type != x.type || init.type != x.type || operation.shape().dims != x.dims)
+    return operation.error("expected an array, a source and a scalar of one type, a window of every dimension, and select= and scatter=");
+  Dims sizes;
+  double steps = 1;
+  for (std::size_t d = 0; d < rank; ++d) {
+    const HloWindowDimension& window = windows[d];
+    if (!is_sane(window)) return operation.error("expected numbers of a window up to 2^31");
+    const std::int64_t padded = window.pad_low + x.dims[d] + window.pad_high, positions = padded < window.size ? 0 : (padded - window.size) / window.stride + 1;
+    if (window.lhs_dilate != 1 || window.rhs_dilate != 1 || positions != source.dims[d])
+      return operation.error(fmt::format("expected a source with an element for each of {} windows in dimension {}", positions, d));
+    sizes.push_back(window.size);
+    steps *= static_cast<double>(source.dims[d]) * static_cast<double>(window.size);
+  }
+  if (const auto ok = operation.spend(steps); !ok) return ok.error();
+  std::vector<HloArray> results{strided(init, x.dims, 0, Dims(rank, 0))};
+  const Fold fold{operation.module, operation.instruction, *function, x.type, 1, operation.arithmetic, operation.call};
+  Absolutes absolutes{fold, results[0]};
+  const std::vector<const HloArray*> sources{&source};
+  const Dims strides = row_major_strides(x.dims), in_window = row_major_strides(sizes), outer = row_major_strides(source.dims);
+  const std::int64_t taps = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>{});
+  const std::int64_t count = elements_of(source);
+  for (std::int64_t at = 0; at < count; ++at) {
+    std::int64_t selected = -1;
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      std::int64_t from = 0;
+      for (std::size_t d = 0; d < rank && from >= 0; ++d) {
+        const std::int64_t position = at / outer[d] % source.dims[d] * windows[d].stride + tap / in_window[d] % sizes[d] - windows[d].pad_low;
+        from = position >= 0 && position < x.dims[d] ? from + position * strides[d] : -1;
+      }
+      if (from < 0) continue;
+      if (selected >= 0) {
+        const HloArray best = element_of(x, to_size(selected)), other = element_of(x, to_size(from));
+        const auto keeps = operation.call(*prefers, {&best, &other});
+        if (!keeps) return keeps.error();
+        if (keeps->size() != 1 || (*keeps)[0].type != HloType::pred || !(*keeps)[0].dims.empty()) return operation.error(fmt::format("expected {} to return a scalar pred", prefers->name));
+        if ((*keeps)[0].integers[0] != 0) continue;
+      }
+      selected = from;
+    }
+    if (selected < 0) continue;
+    if (const auto ok = fold.apply(results, to_size(selected), sources, to_size(at)); !ok) return ok.error();
+    absolutes.add(to_size(selected), source, to_size(at));
+  }
   absolutes.note(operation.arithmetic);
   return results;
 }

@@ -16,20 +16,24 @@ std::int64_t offset_of(const std::vector<std::int64_t>& index, const std::vector
 
 HloArray strided(const HloArray& source, std::vector<std::int64_t> dims, std::int64_t base, const std::vector<std::int64_t>& strides) {
   HloArray result = zeros(source.type, std::move(dims));
-  std::size_t to = 0;
-  if (is_float(source.type))
-    for_each_offset(result.dims, strides, base, [&](std::int64_t from) { result.reals[to++] = source.reals[static_cast<std::size_t>(from)]; });
-  else
-    for_each_offset(result.dims, strides, base, [&](std::int64_t from) { result.integers[to++] = source.integers[static_cast<std::size_t>(from)]; });
+  const auto take = [&](auto& into, const auto& values) {
+    std::size_t to = 0;
+    if (!values.empty()) for_each_offset(result.dims, strides, base, [&](std::int64_t from) { into[to++] = values[static_cast<std::size_t>(from)]; });
+  };
+  take(result.integers, source.integers);
+  take(result.reals, source.reals);
+  take(result.imaginaries, source.imaginaries);
   return result;
 }
 
 void put_strided(HloArray& target, std::int64_t base, const std::vector<std::int64_t>& strides, const HloArray& source) {
-  std::size_t from = 0;
-  if (is_float(source.type))
-    for_each_offset(source.dims, strides, base, [&](std::int64_t to) { target.reals[static_cast<std::size_t>(to)] = source.reals[from++]; });
-  else
-    for_each_offset(source.dims, strides, base, [&](std::int64_t to) { target.integers[static_cast<std::size_t>(to)] = source.integers[from++]; });
+  const auto put = [&](auto& into, const auto& values) {
+    std::size_t from = 0;
+    if (!values.empty()) for_each_offset(source.dims, strides, base, [&](std::int64_t to) { into[static_cast<std::size_t>(to)] = values[from++]; });
+  };
+  put(target.integers, source.integers);
+  put(target.reals, source.reals);
+  put(target.imaginaries, source.imaginaries);
 }
 
 HloArray transposed(const HloArray& source, const std::vector<std::int64_t>& order) {

@@ -425,5 +425,19 @@ TEST(HloCheck, ATransformersForwardAndBackwardPassesInTheCompilersFormDoWhatTheM
   EXPECT_GE(simgrid + Picoseconds{1000}, des) << "des rounds every event up to a picosecond";
 }
 
+TEST(HloCheck, KernelsAreNamedAndTheRestIsProven) {
+  const auto spec = [](const std::string& pairs) {
+    return numbers_of("HloModule m, is_scheduled=true, num_partitions=4\nENTRY e {\n  x = f32[4,8] parameter(0)\n"
+                      "  k = f32[4,8] custom-call(x), custom_call_target=\"tpu_custom_call\"\n"
+                      "  ROOT r = f32[4,8] collective-permute(k), source_target_pairs=" + pairs + "\n}\n");
+  };
+  const System system = ring(4);
+  const auto problem = make_problem(system, spec("{{0,1},{1,2},{2,3},{3,0}}"));
+  ASSERT_TRUE(problem) << to_text(problem.error());
+  EXPECT_THAT(problem->summary.hlo->not_checked, ::testing::ElementsAre("m:4:3: k: what custom-call \"tpu_custom_call\" computes is not known; other numbers stand in for its results"));
+  const CheckReport report = checked(system, spec("{{0,1},{1,2},{2,3},{3,0}}"));
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
+}
+
 }  // namespace
 }  // namespace podsim

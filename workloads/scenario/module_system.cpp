@@ -46,19 +46,19 @@ class ModuleSystem {
 
   Status take(const CompiledFor& told) {
     std::vector<std::string> taken, otherwise;
-    const auto offer = [&](const char* field, const char* what, const std::string& value) {
+    const auto offer = [&](const char* field, const char* what, const std::string& value, std::string_view key) {
       if (value.empty()) return;
       if (!fields_.has(field)) {
-        fields_.set(field, value, {told.file});
+        fields_.set(field, value, told.where(key));
         taken.emplace_back(what);
       } else if (fields_.text(field) != value) {
         otherwise.push_back(fmt::format("{} {}", what, value));
       }
     };
-    offer("machine", "machine", told.machine);
-    offer("slice", "slice", told.slice);
-    if (told.slices > 1) offer("pods", "pods", std::to_string(told.slices));
-    offer("mesh", "mesh", mesh_text(told.axes));
+    offer("machine", "machine", told.machine, "machine");
+    offer("slice", "slice", told.slice, "slice");
+    if (told.slices > 1) offer("pods", "pods", std::to_string(told.slices), told.places.contains("slices") ? "slices" : "slice_index");
+    offer("mesh", "mesh", mesh_text(told.axes), "axes");
     const bool ordered = fields_.has("mesh_order") || fields_.has("devices");
     if (!told.devices.empty() && fields_.has("machine") && fields_.has("slice") && fields_.has("mesh")) {
       const bool here = fields_.text("slice") == told.slice && fields_.text("pods") == std::to_string(told.slices);
@@ -82,7 +82,7 @@ class ModuleSystem {
   Status order(const CompiledFor& told) {
     const auto machine = read_machine(fields_);
     if (!machine) return machine.error();
-    const auto slice = parse_slice(told.slice, *machine, {told.file});
+    const auto slice = parse_slice(told.slice, *machine, told.where("slice"));
     if (!slice) return slice.error();
     std::vector<int> wanted;
     for (const CompiledFor::Device& device : told.devices) {
@@ -90,15 +90,15 @@ class ModuleSystem {
       for (std::size_t d = 0; d < device.coords.size(); ++d) {
         const int extent = d < slice->extents.size() ? slice->extents[d] : 1;
         if (device.coords[d] >= extent)
-          return Diagnostic{{told.file}, fmt::format("expected coordinates in the slice {}, found ({})", told.slice, fmt::join(device.coords, ", "))};
+          return Diagnostic{told.where("coords"), fmt::format("expected coordinates in the slice {}, found ({})", told.slice, fmt::join(device.coords, ", "))};
         chip = chip * extent + device.coords[d];
       }
       if (device.core >= machine->chip.devices)
-        return Diagnostic{{told.file},
+        return Diagnostic{told.where("cores"),
                           fmt::format("expected cores below {}, as {} has on a chip, found {}", machine->chip.devices, machine->name, device.core)};
       wanted.push_back(chip * machine->chip.devices + device.core);
     }
-    const SourceLocation where{told.file};
+    const SourceLocation where = told.where("coords");
     for (const auto& [name, split] : {std::pair{"row-major", false}, {"jax", false}, {"jax", true}}) {
       Fields tried = fields_;
       tried.set("mesh_order", name, where);

@@ -103,10 +103,18 @@ TEST(ModuleSystem, JsonThatIsNoneOrSaysSomethingElseIsAnError) {
     const auto fields = completed(module, {});
     return fields ? std::string{} : to_text(fields.error());
   };
-  EXPECT_THAT(error("{"), HasSubstr("m.json: expected JSON"));
-  EXPECT_THAT(error(R"({"machine": 3})"), HasSubstr("m.json: expected a text in \"machine\""));
+  EXPECT_THAT(error("{"), HasSubstr("m.json:1:1: expected JSON"));
+  EXPECT_THAT(error(R"({"machine": 3})"), HasSubstr("m.json:1:2: expected a text in \"machine\""));
   EXPECT_THAT(error(of_json("[[0,9,0]]")), HasSubstr("expected coordinates in the slice 2x4, found (0, 9, 0)"));
   EXPECT_THAT(error(of_json("[[0,0,0]]", R"(, "cores": [1])")), HasSubstr("expected cores below 1, as tpu_v5e has on a chip, found 1"));
+  EXPECT_THAT(error("{\n \"slices\": 0}"), HasSubstr("m.json:2:2: expected a number from 1 on in \"slices\", found 0"));
+  EXPECT_THAT(error(R"({"axes": {"x": 0}})"), HasSubstr("m.json:1:2: expected sizes from 1 on in \"axes\""));
+  EXPECT_THAT(error(R"({"axes": {"x": 2, "x": 4}})"), HasSubstr("expected the axis \"x\" once in \"axes\""));
+  EXPECT_THAT(error(of_json("[[0,0,0],[0,1,0],[0,0,0]]")), HasSubstr("expected every device once in \"coords\", found (0, 0, 0) again"));
+  EXPECT_THAT(error(of_json("[[0,0,0],[0,1,0]]", R"(, "slice_index": [0, 1], "slices": 3)")), HasSubstr("expected the 2 slices of \"slice_index\" in \"slices\", found 3"));
+  EXPECT_THAT(error(of_json("[[0,0,0],[0,1,0]]", R"(, "cores": [0])")), HasSubstr("expected as many \"cores\" as \"coords\", 2, found 1"));
+  EXPECT_THAT(error(of_json("[[0,0,0],[0,1,0]]", R"(, "devices": [3, 3])")), HasSubstr("expected every device once in \"devices\", found 3 again"));
+  EXPECT_THAT(error(of_json("[[0,0,0],[0,1,0]]", R"(, "devices": [3])")), HasSubstr("expected as many \"devices\" as \"coords\", 2, found 1"));
   EXPECT_THAT(error(R"({"flops": 3})"), IsEmpty()) << "another file of that name";
 }
 

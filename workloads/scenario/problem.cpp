@@ -10,6 +10,7 @@
 #include "sim/base/blame.hpp"
 #include "workloads/collectives.hpp"
 #include "workloads/hlo/tpu_clock.hpp"
+#include "workloads/hlo_values/interpret.hpp"
 #include "workloads/hlo_values/module_source.hpp"
 #include "workloads/scenario/cut_bound.hpp"
 #include "workloads/sharded/write.hpp"
@@ -185,7 +186,11 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
   std::ranges::move(made->notes, std::back_inserter(notes));
-  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(spec.collectives) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
+  std::vector<std::string> not_checked;
+  if (options.values)
+    for (const HloInstruction* call : calls_without_values(*spec.module))
+      not_checked.push_back(to_text(Diagnostic{spec.module->where(*call), fmt::format("{}: what custom-call {} computes is not known; other numbers stand in for its results", call->name, quoted(call->attributes->custom_call_target))}));
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(spec.collectives) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), std::move(not_checked), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
                                                                     system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
   return Problem{std::move(made->schedule), spec.collectives, std::move(summary), std::move(made->tasks)};
 }

@@ -143,6 +143,7 @@ struct HloRunSummary {
   std::vector<HloOpaque> opaque{};
   std::vector<HloStatedAlgorithm> stated{};  // empty if the run's `collectives` decides
   std::vector<std::string> notes{};
+  std::vector<std::string> not_checked{};    // FILE:LINE:COLUMN: NAME: CALL, whose values are not known to a check on numbers
   std::optional<HloPeakMemory> memory{};  // by live ranges of its text
   HloTrust trust{};
   std::string mesh_order{};               // of its devices: to_text(MeshOrder), or "listed"

@@ -1,0 +1,43 @@
+// Signatures and the layout of the entry say what the instructions say.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "workloads/hlo/testing.hpp"
+
+namespace podsim {
+namespace {
+
+TEST(DeclaredShapes, OfTheEntryAreThoseOfTheHeader) {
+  const auto error = [](const std::string& layout) {
+    return test::error_of("HloModule m, entry_computation_layout={" + layout + "}\nENTRY e {\n x = f32[4]{0} parameter(0)\n ROOT r = (f32[4]{0}, f32[4]{0}) tuple(x, x)\n}\n");
+  };
+  EXPECT_EQ(error("(f32[4]{0})->(f32[4]{0}, /*index=1*/f32[4]{0})"), "");
+  EXPECT_EQ(error("(f32[5]{0})->(f32[4]{0}, f32[4]{0})"), "m:3:2: x: expected f32[5], which entry_computation_layout says, got f32[4]");
+  EXPECT_EQ(error("(f32[4]{0})->(f32[4]{0}, f32[8]{0})"), "m:4:2: r: expected (f32[4], f32[8]), which entry_computation_layout says, got (f32[4], f32[4])");
+  EXPECT_EQ(error("(f32[4]{0}, f32[4]{0})->(f32[4]{0}, f32[4]{0})"), "m:2:1: expected the 2 parameters of entry_computation_layout, got 1");
+}
+
+TEST(DeclaredShapes, OfASignatureAreThoseOfParametersAndRoot) {
+  const auto error = [](const std::string& signature) {
+    return test::error_of("HloModule m\nENTRY %e " + signature + " {\n %x = f32[4]{0} parameter(0)\n %n = s32[] parameter(1)\n ROOT %r = (f32[4]{0}, s32[]) tuple(%x, %n)\n}\n");
+  };
+  EXPECT_EQ(error("(x: f32[4], n: s32[]) -> (f32[4], s32[])"), "");
+  EXPECT_EQ(error("(%x: f32[4]{0:T(128)}, /*index=1*/ n: s32[]) -> (f32[4]{0}, /*index=1*/s32[])"), "") << "layouts may differ";
+  EXPECT_EQ(error("(x: f32[5], n: s32[]) -> (f32[4], s32[])"), "m:2:14: expected f32[4], the shape of parameter 0, x, got f32[5]");
+  EXPECT_EQ(error("(x: f32[4], n: f32[]) -> (f32[4], s32[])"), "m:2:25: expected s32[], the shape of parameter 1, n, got f32[]");
+  EXPECT_EQ(error("(x: f32[4], n: s32[]) -> f32[4]"), "m:2:35: expected (f32[4], s32[]), the shape of the root, r, got f32[4]");
+  EXPECT_EQ(error("(x: f32[4]) -> (f32[4], s32[])"), "m:2:14: expected the 2 parameters of computation \"e\", got 1");
+  EXPECT_EQ(error("() -> (f32[4], s32[])"), "m:2:16: expected the 2 parameters of computation \"e\", got 0");
+  EXPECT_EQ(error("(x f32[4]) -> f32[4]"), "m:2:13: expected \":\" and the shape of a parameter, got \"f32[4]) -> f32[4] {\"");
+  EXPECT_EQ(error("(f32[4]) -> f32[4]"), "m:2:14: expected \":\" and the shape of a parameter, got \"[4]) -> f32[4] {\"");
+  EXPECT_EQ(error("(x: f32[4] n: s32[]) -> f32[4]"), "m:2:21: expected \",\" and the next parameter, or \")\", got \"n: s32[]) -> f32[4] {\"");
+}
+
+TEST(DeclaredShapes, OfComputationsThatAreCalledAsWell) {
+  EXPECT_EQ(test::error_of("HloModule m\n%f (p: f32[4]) -> f32[2] {\n  ROOT %p = f32[4] parameter(0)\n}\nENTRY e {\n x = f32[4] parameter(0)\n ROOT r = f32[4] call(x), to_apply=%f\n}\n"),
+            "m:2:19: expected f32[4], the shape of the root, p, got f32[2]");
+}
+
+}  // namespace
+}  // namespace podsim
