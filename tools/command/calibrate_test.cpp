@@ -218,6 +218,10 @@ TEST(Calibrate, FitsTrainingStepsThatAFileDescribes) {
   EXPECT_THAT(podsim(line).err, HasSubstr("rows.csv:2:1: expected a description of the steps that rows name: --steps FILE, or validation.textproto beside this file"));
   std::filesystem::copy(steps, folder.file("validation.textproto"));
   EXPECT_EQ(podsim(line + " --only chip.matmul_efficiency").status, exit_done);
+  const std::string lost = folder.file("lost.csv", rows + "training-step,8,,0.1,2x4x1,small,\n");  // eight devices, of which the step takes four
+  const Outcome refused = podsim("calibrate " + lost + " --base tpu_v4 --slice 2x2x1 --only chip.matmul_efficiency");
+  EXPECT_EQ(refused.status, exit_bad_input);
+  EXPECT_THAT(refused.err, HasSubstr("lost.csv:8:1: step \"small\" on 8 devices: "));
   EXPECT_THAT(podsim(line + " --only link.bandwidth").err, HasSubstr("expected a value that training steps are fitted to, chip.matmul_efficiency, dcn.nic_bandwidth"));
   EXPECT_THAT(podsim("calibrate " + permutes + on_v5p + "--steps " + steps).err, HasSubstr("expected rows of training-step in the observations, found none"));
 }

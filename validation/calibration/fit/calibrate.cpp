@@ -242,6 +242,7 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   }
   auto best = has_steps ? Expected<Fit>{fit_shapes(observations, base, plain, *predictions)} : fit_all(observations, start, options, *predictions);
   if (!best) return best.error();
+  if (auto ok = predictions->steps_ran(); !ok) return ok.error();
   const InjectionFinding injection = has_steps ? InjectionFinding{} : find_injection(*best, options, *predictions);
 
   Calibration result;

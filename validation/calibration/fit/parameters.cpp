@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "sim/base/blame.hpp"
+#include "sim/base/diagnostic.hpp"
 #include "sim/base/invariant.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/base/units.hpp"
@@ -361,14 +362,21 @@ bool Predictions::leaves_memory_out(std::size_t i, const Machine& machine) const
 
 double Predictions::touch_steps() {
   std::vector<StepTime*> steps;
+  std::vector<const Observation*> rows;
   for (const Item& item : items_)
-    if (item.step != nullptr) steps.push_back(item.step.get());
+    if (item.step != nullptr) steps.push_back(item.step.get()), rows.push_back(item.observation);
   std::vector<double> missed(steps.size(), 0);
+  std::vector<std::optional<Diagnostic>> refused(steps.size());
   ThreadPool pool{steps.size() > 1 ? threads_ : 1};
   pool.for_each(steps.size(), [&](std::size_t s, std::size_t) {
     const auto found = steps[s]->touch(system_.machine, along_, stop_);
-    missed[s] = found ? *found : 0;  // cancelled, or what no value of a machine allows, which the last simulation tells
+    if (found)
+      missed[s] = *found;
+    else
+      refused[s] = Diagnostic{rows[s]->where, fmt::format("step {} on {} devices: {}", quoted(rows[s]->step), rows[s]->devices, to_text(found.error()))};
   });
+  if (const auto first = std::find_if(refused.begin(), refused.end(), [](const auto& one) { return one.has_value(); }); first != refused.end() && !stop_.requested())
+    refused_ = *first;
   return steps.empty() ? 0 : *std::max_element(missed.begin(), missed.end());
 }
 

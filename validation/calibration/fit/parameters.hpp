@@ -54,6 +54,8 @@ class Predictions {
   /// Lays the tangents of simulated collectives and of training steps through their times with the present values (tangent_time.hpp, step_time.hpp). Returns how far a tangent was from a time
   /// at most, as a share of it; 0 where all have closed forms.
   double touch();
+  /// Errors: a training step that no simulation since could run, at its row. Known after touch().
+  [[nodiscard]] Status steps_ran() const { return refused_ ? Status{*refused_} : success(); }
   /// residuals() by those tangents.
   Eigen::VectorXd tangent_residuals();
   /// Whether the closed form may be below the simulated time on this machine, where transfers share a memory that is short.
@@ -84,6 +86,7 @@ class Predictions {
   std::map<const System*, Turned> turned_;  // by the system of a RepeatedRun
   std::map<const System*, System> nudged_;  // the last ones with another machine than the present
   std::vector<Parameter> along_;  // the most that were turned at once
+  std::optional<Diagnostic> refused_;  // the first step that cannot be simulated
   int threads_ = 1;
   Cancellation stop_{};
 };
