@@ -139,7 +139,7 @@ CollectiveChooser by_dimension(ChunkRule chunks, CellRule cells) {
       auto as_named = (*named)(schedule, program, collective);
       const auto usual = otherwise(schedule, program, collective);
       if (!as_named || !usual) return as_named ? usual : as_named;
-      if (collective.algorithm == "rotations" && collective.axes.size() == 1 && cells)
+      if ((collective.algorithm == "rotations" || collective.algorithm == "hamiltonian-ring") && collective.axes.size() == 1 && cells)
         if (auto laid = cells(schedule.mesh, collective.axes.front()))
           as_named = CollectiveAlgorithm{[algorithm = *std::move(as_named), laid = *std::move(laid)](const Mesh& mesh, const Program& of, const Collective& one) {
             return in_cells(mesh, of, one, laid, algorithm);

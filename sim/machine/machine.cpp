@@ -212,7 +212,7 @@ WorkTime local_work(const Machine& machine, const Program& program, const Task& 
     const double most = machine.chip.hbm_bandwidth.count() * (*cost.time - cost.launch - cost.rest).count();
     return {*cost.time, cost.launch, cost.rest, bytes > most * (1 + 1e-9) ? most : bytes};  // of its own bytes none is cut by rounding
   }
-  if (is_opaque) return overlapped(software_launch_of_local(machine, task), arithmetic_time(machine, local.opaque, bytes), bytes, machine.chip);
+  if (is_opaque) return overlapped(software_launch_of_local(machine, task) + local.opaque.launch, arithmetic_time(machine, local.opaque, bytes), bytes, machine.chip);
   const LocalFlops flops = flops_of(local);
   const auto dtype_of = [&](const Region& region) { return program.buffers[region.buffer.index()].dtype; };
   Seconds arithmetic = flops.vector / machine.chip.vector_peak;  // the matrix unit and the vector unit work side by side

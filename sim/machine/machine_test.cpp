@@ -195,8 +195,9 @@ TEST_F(LocalCosts, AnOpaqueOperationCostsWhatItStates) {
   opaque.opaque.attention = false, opaque.opaque.product.reset();
   opaque.opaque.vector = Flops{50};
   EXPECT_DOUBLE_EQ(time(opaque), 1e-6 + 50 / 1e6) << "the units work side by side";
-  opaque.opaque.time = Seconds{123e-6};
   opaque.opaque.launch = Seconds{2e-6};
+  EXPECT_DOUBLE_EQ(time(opaque), 2e-6 + 1e-6 + 50 / 1e6) << "its own launch comes before that of the machine";
+  opaque.opaque.time = Seconds{123e-6};
   opaque.opaque.rest = Seconds{3e-6};
   EXPECT_DOUBLE_EQ(time(opaque), 123e-6) << "in place of everything else";
   const WorkTime work = local_work(machine, program, {"", opaque, {}, {}, {}});

@@ -309,7 +309,7 @@ void opaque(const Local& local, OperandCheck& check) {
   if (!(cost.matrix >= Flops{}) || !(cost.vector >= Flops{})) check.problem(fmt::format("flops {} and {}; expected none below 0", cost.matrix.count(), cost.vector.count()));
   if (const auto& of = cost.product; of && (of->m < 1 || of->n < 1 || of->k < 1)) check.problem(fmt::format("products of {}x{}x{}; expected extents of at least 1", of->m, of->n, of->k));
   if (cost.bytes && *cost.bytes < Bytes{}) check.problem(fmt::format("{} bytes; expected none below 0", cost.bytes->count()));
-  if (!(cost.launch >= Seconds{}) || !(cost.rest >= Seconds{}) || !(cost.launch + cost.rest <= cost.time.value_or(Seconds{})))
+  if (!(cost.launch >= Seconds{}) || !(cost.rest >= Seconds{}) || !(cost.launch + cost.rest <= cost.time.value_or(cost.launch)))
     check.problem(fmt::format("a time of {} s with {} s at its beginning and {} s at its end; expected parts of it, none below 0", cost.time.value_or(Seconds{}).count(),
                               cost.launch.count(), cost.rest.count()));
 }

@@ -170,7 +170,7 @@ struct OpaqueCost {
   DType dtype = DType::bf16;      // of the operands of the matrix flops
   std::optional<Bytes> bytes{};   // that cross memory; none: every region once
   std::optional<Seconds> time{};  // what it takes, alone on the memory, in place of flops, bytes and software.launch. It draws no more than memory gives in it
-  Seconds launch{}, rest{};       // of `time`: its first and last part, in which it draws none of `bytes`
+  Seconds launch{}, rest{};       // of `time`: its first and last part, in which it draws none of `bytes`; without `time` the launch comes before all else
   int float32_passes = 0;         // of the matrix flops, as Matmul::float32_passes
   std::optional<MatmulExtents> product{};  // of each product, where the matrix flops are products of the same extents; none: they run at the best efficiency, unpadded
   bool attention = false;         // the matrix flops are those of a kernel of attention, of which chip.attention_efficiency tells how fast it is

@@ -172,14 +172,17 @@ TEST(LocalShapes, AnOpaqueOperationTakesAnyOperandsAndNoNegativeCost) {
   const Region four{w.scratch("four", {4}, DType::f32), {all(4)}}, six{w.scratch("six", {2, 3}, DType::s32), {all(2), all(3)}};
   w.add("none", Local{LocalKind::opaque, {}, {}});
   w.add("several", Local{LocalKind::opaque, {four, six, four, six, four, six}, {six, four}});
+  Local launched{LocalKind::opaque, {four}, {six}};
+  launched.opaque.launch = Seconds{1};  // before whatever the rest takes
+  w.add("launched", launched);
   EXPECT_THAT(check_shapes(w.schedule), IsEmpty());
   Local wrong{LocalKind::opaque, {four}, {six}};
   wrong.opaque = {Flops{-1}, Flops{2}, DType::c64, Bytes{-3}, Seconds{1}, Seconds{0.75}, Seconds{0.5}};
   w.add("wrong", wrong);
   std::vector<std::string> texts;
   for (const Diagnostic& problem : check_shapes(w.schedule)) texts.push_back(problem.message);
-  EXPECT_THAT(texts, ElementsAre(R"(task 2 "wrong": matrix flops of c64; expected f32, bf16, f8e4m3fn, f8e5m2 or s8)", R"(task 2 "wrong": flops -1 and 2; expected none below 0)",
-                                 R"(task 2 "wrong": -3 bytes; expected none below 0)", R"(task 2 "wrong": a time of 1 s with 0.75 s at its beginning and 0.5 s at its end; expected parts of it, none below 0)"));
+  EXPECT_THAT(texts, ElementsAre(R"(task 3 "wrong": matrix flops of c64; expected f32, bf16, f8e4m3fn, f8e5m2 or s8)", R"(task 3 "wrong": flops -1 and 2; expected none below 0)",
+                                 R"(task 3 "wrong": -3 bytes; expected none below 0)", R"(task 3 "wrong": a time of 1 s with 0.75 s at its beginning and 0.5 s at its end; expected parts of it, none below 0)"));
 }
 
 TEST(LocalShapes, OperandsAreCountedBeforeTheyAreLookedAt) {

@@ -33,6 +33,12 @@ std::vector<HloAlias> operand_aliases_of(const HloAttributes& attributes) {
   return aliases;
 }
 
+bool updates_in_place(const HloInstruction& instruction) {
+  if (instruction.opcode == HloOpcode::dynamic_update_slice) return !instruction.operands.empty();
+  constexpr std::size_t of_one_array = 3;
+  return instruction.opcode == HloOpcode::scatter && instruction.operands.size() == of_one_array;
+}
+
 std::vector<int> updated_parameters(const HloComputation& fused) {
   std::vector<int> updated;
   if (fused.root == HloInstruction::missing) return updated;
@@ -44,8 +50,7 @@ std::vector<int> updated_parameters(const HloComputation& fused) {
   };
   const auto target = [&](int number) {
     number = behind_bitcasts(number);
-    if (number == HloInstruction::missing || instruction(number).opcode != HloOpcode::dynamic_update_slice || instruction(number).operands.empty())
-      return -1;
+    if (number == HloInstruction::missing || !updates_in_place(instruction(number))) return -1;
     number = behind_bitcasts(instruction(number).operands[0]);
     return number != HloInstruction::missing && instruction(number).opcode == HloOpcode::parameter ? static_cast<int>(instruction(number).number)
                                                                                                    : -1;

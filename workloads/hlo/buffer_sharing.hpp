@@ -12,6 +12,10 @@ namespace podsim::hlo_buffers {
 /// The outputs that stand in the places of operands (`parameter`), as output_to_operand_aliasing says. None where the text is none of XLA's.
 std::vector<HloAlias> operand_aliases_of(const HloAttributes& attributes);
 
+/// Whether it writes into its first operand, which XLA copies before it where the old value is needed: dynamic-update-slice, a scatter into one array.
+/// Source: openxla/xla, HloDataflowAnalysis::IsInPlaceOperation; kept by the compiler of JAX 0.10.2 for GPUs, which writes such a copy.
+bool updates_in_place(const HloInstruction& instruction);
+
 /// Of each leaf of a fused computation's result the parameter that it updates in place, or -1.
 std::vector<int> updated_parameters(const HloComputation& fused);
 

@@ -65,10 +65,13 @@ TEST(CollectiveStrategy, ChoosesByColoursPhasesAndDimensions) {
   EXPECT_EQ(algorithm_of(ring, mesh, {y, w}), "") << "128 devices are more than the algorithm takes";
   EXPECT_EQ(algorithm_of(ring, mesh, {x, w}), "hamiltonian-ring");
   // An axis that is not folded, over dimensions that are known.
-  const CellRule cells = [&](const Mesh&, const AxisView& axis) { return axis == w ? std::optional{AxisCells{{{4, false}, {4, false}}, {}}} : std::nullopt; };
+  const std::vector<int> snake{0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4}, rows{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const auto laid = [&](const std::vector<int>& order) { return CellRule{[&, order](const Mesh&, const AxisView& axis) { return axis == w ? std::optional{AxisCells{{{4, false}, {4, false}}, order}} : std::nullopt; }}; };
+  const CellRule cells = laid(snake);
   EXPECT_EQ(algorithm_of(at_once, mesh, {w}, cells), "rotations");
   EXPECT_EQ(algorithm_of(in_turn, mesh, {w}, cells), "");
   EXPECT_EQ(algorithm_of(ring, mesh, {w}, cells), "") << "its devices are a ring as they are";
+  EXPECT_EQ(algorithm_of(ring, mesh, {w}, laid(rows)), "hamiltonian-ring") << "in the order of their numbers four of them would go three hops and one six";
   EXPECT_EQ(algorithm_of(at_once, mesh, {x}, cells), "");
 }
 

@@ -44,7 +44,7 @@ HloCosts::HloCosts(const HloModule& module, const Machine& machine, const HloCou
 
 Expected<HloCosts> HloCosts::of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
   HloCosts costs{module, machine, options};
-  HloTaskCosts each{module, options.custom_calls, options.tolerant};
+  HloTaskCosts each{module, options.custom_calls, &machine, options.tolerant};
   const std::vector<bool> reached = reached_computations(module);
   for (int c = 0; c < static_cast<int>(module.computations.size()); ++c)
     if (const auto ok = costs.add_computation(c, reached[static_cast<std::size_t>(c)], each); !ok) return ok.error();

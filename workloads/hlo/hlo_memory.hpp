@@ -24,7 +24,7 @@ struct HloPeakMemory {
 /// instruction that runs them. A value lives from its instruction to its last use; parameters of the entry live throughout, its results to the end,
 /// and they have places from the beginning, in which smaller buffers lie while they are free. One place are: tuples and their elements, bitcasts,
 /// reshapes (not of a scheduled module: one that the compiler left moves its elements), -done forms and their starts; the parts of a ConcatBitcast and their concatenation; an output and the operand that
-/// output_to_operand_aliasing names; a dynamic-update-slice or ragged-all-to-all and its target, a loop's tuple before, in and after the loop, and an output and the
+/// output_to_operand_aliasing names; a dynamic-update-slice, scatter into one array or ragged-all-to-all and its target, a loop's tuple before, in and after the loop, and an output and the
 /// parameter that it aliases, unless the old value is used after the new one is made, which then takes a place of its own; in HBM, a result and an
 /// operand of the same size that nothing uses later, where buffer_sharing.hpp allows it and the operand makes the value itself. Fusions have no memory
 /// inside. What is allocated is told by buffer_heap.hpp: the compiler of TPUs, known by tiles in layouts, places buffers in another way than that of

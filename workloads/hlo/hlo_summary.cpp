@@ -21,6 +21,8 @@ constexpr std::int64_t most_executions = std::int64_t{1} << 53;
 /// The compiler's estimate and ours lie this far apart, and one of them is worth telling.
 constexpr double least_share = 0.3, most_share = 4;
 constexpr Seconds worth_telling{1e-6};
+/// Of what runs several times also where all its executions differ by this share of the module's time, however short each is.
+constexpr double share_worth_telling = 0.01;
 
 /// Executions of a computation by how it is called: by control flow or within a fusion, by the core or asynchronously.
 struct Executions {
@@ -39,6 +41,9 @@ class Counter {
   Expected<HloSummary> count() {
     if (const auto ok = count_executions(); !ok) return ok.error();
     for (int c = 0; c < static_cast<int>(module_.computations.size()); ++c) list(c);
+    const Seconds least = share_worth_telling * (summary_.coverage.known.time + summary_.coverage.estimated.time + summary_.coverage.unknown.time);
+    for (const HloOtherEstimate& other : short_)
+      if (static_cast<double>(other.count) * std::abs((other.time - other.compiler).count()) > least.count()) summary_.other_estimates.push_back(other);
     std::ranges::stable_sort(summary_.other_estimates, std::greater{}, [](const HloOtherEstimate& other) { return std::abs((other.time - other.compiler).count()) * static_cast<double>(other.count); });
     for (HloAttributeCount& attribute : attributes_) summary_.unknown_attributes.push_back(std::move(attribute));
     return std::move(summary_);
@@ -217,6 +222,7 @@ class Counter {
     summary_.each_once.bytes += cost.bytes;
     summary_.each_once.time = summary_.each_once.time + time;
     const bool does_something = is_collective(instruction.opcode) || cost.evidence != HloEvidence::known || cost.matrix + cost.vector + cost.bytes > 0;
+    estimate(place, time, count);
     if (!does_something) return;
     HloCoverage& coverage = summary_.coverage;
     HloCovered& share = cost.evidence == HloEvidence::known ? coverage.known : cost.evidence == HloEvidence::estimated ? coverage.estimated : coverage.unknown;
@@ -225,12 +231,17 @@ class Counter {
     share.bytes += times * cost.bytes;
     share.time = share.time + times * time;
     if (cost.evidence == HloEvidence::unknown) coverage.unknown_names[cost.unknown] += times;
-    const auto& cycles = instruction.attributes->estimated_cycles;
+  }
+
+  /// Keeps what the compiler estimates of an instruction where that is far from its time here.
+  void estimate(const HloPlace& place, Seconds time, std::int64_t count) {
+    const auto& cycles = at(place).attributes->estimated_cycles;
     if (!clock_hz_ || !cycles) return;
     const Seconds compiler{static_cast<double>(*cycles) / *clock_hz_};
     const double share_of_it = time.count() / compiler.count();
     if (share_of_it >= least_share && share_of_it <= most_share) return;
-    if (cost.products > 0 ? std::max(time, compiler) > worth_telling : std::min(time, compiler) > worth_telling) summary_.other_estimates.push_back({place, time, compiler, count});
+    const bool is_long = costs_.cost(place).products > 0 ? std::max(time, compiler) > worth_telling : std::min(time, compiler) > worth_telling;
+    if (is_long || count > 1) (is_long ? summary_.other_estimates : short_).push_back({place, time, compiler, count});
   }
 
   const HloModule& module_;
@@ -241,6 +252,7 @@ class Counter {
   std::map<int, int> sliced_;  // of the computation that is listed
   std::vector<Executions> executions_;
   std::vector<std::array<std::optional<HloPlace>, 2>> owners_;  // by the core, asynchronously
+  std::vector<HloOtherEstimate> short_;  // of what runs several times
   std::map<HloPlace, std::size_t> window_of_start_;
   std::unordered_map<std::string, std::size_t> attribute_numbers_;
   std::vector<HloAttributeCount> attributes_;

@@ -20,7 +20,21 @@ Bytes if_in_hbm(const HloShape* place, const HloShape& amount) {
   return device_bytes(amount);
 }
 
+/// The arrays of a scatter come first, then the indices, then an update for each.
+std::size_t arrays_of(const HloInstruction& scatter) { return scatter.operands.size() / 2; }
+
 }  // namespace
+
+/// One whose function gives the update does not.
+bool HloTraffic::reads_what_was_there(const HloInstruction& scatter) const {
+  for (const HloCall& call : scatter.calls) {
+    const HloComputation& function = module_->computations[static_cast<std::size_t>(call.computation)];
+    if (call.role != HloRole::to_apply || function.root == HloInstruction::missing) continue;
+    const HloInstruction& root = function.instructions[static_cast<std::size_t>(function.root)];
+    return root.opcode != HloOpcode::parameter || root.number != 1;
+  }
+  return true;
+}
 
 HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloInstruction& instruction) {
   const auto shape = [&](std::size_t i) -> const HloShape* {
@@ -45,6 +59,18 @@ HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloIn
       const HloShape* const update = shape(1);
       if (update == nullptr) return {};
       return {hbm_bytes(*update), if_in_hbm(&*instruction.shape, *update)};
+    }
+    case HloOpcode::scatter: {
+      Amount amount;
+      for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
+        if (shape(i) == nullptr) continue;
+        const bool is_array = i < arrays_of(instruction);
+        const HloShape* const update = is_array ? shape(arrays_of(instruction) + 1 + i) : nullptr;
+        const Bytes touched = update == nullptr ? Bytes{} : std::min(hbm_bytes(*shape(i)), if_in_hbm(shape(i), *update));
+        amount.written = saturated_sum(amount.written, touched);
+        amount.read = saturated_sum(amount.read, !is_array ? hbm_bytes(*shape(i)) : reads_what_was_there(instruction) ? touched : Bytes{});
+      }
+      return amount;
     }
     default: break;
   }
@@ -85,10 +111,14 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
       const bool sliced = o == 0 && (instruction.opcode == HloOpcode::slice || instruction.opcode == HloOpcode::dynamic_slice ||
                                      instruction.opcode == HloOpcode::gather);
       const bool updated = o == 0 && instruction.opcode == HloOpcode::dynamic_update_slice;
+      const bool scattered = o == 0 && instruction.opcode == HloOpcode::scatter && arrays_of(instruction) == 1;
+      const HloInstruction* const update = scattered ? operand_of(computation, instruction, 2) : nullptr;
       if (instruction.opcode == HloOpcode::bitcast)
         stands_for[i] = parameter;
       else if (sliced)
         bytes = std::min(all, bytes + device_bytes(*instruction.shape).count());
+      else if (update != nullptr)
+        bytes = std::min(all, bytes + (reads_what_was_there(instruction) ? device_bytes(*update->shape).count() : 0));
       else if (!updated)
         bytes = all;
     }
@@ -103,7 +133,8 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
         at = instruction.operands[0];
         continue;
       }
-      const HloInstruction* const update = instruction.opcode == HloOpcode::dynamic_update_slice ? operand_of(computation, instruction, 1) : nullptr;
+      const bool scatters = instruction.opcode == HloOpcode::scatter && arrays_of(instruction) == 1;
+      const HloInstruction* const update = instruction.opcode == HloOpcode::dynamic_update_slice || scatters ? operand_of(computation, instruction, scatters ? 2 : 1) : nullptr;
       // An update of something that is computed in the fusion writes all of it.
       const int target = update != nullptr ? instruction.operands[0] : HloInstruction::missing;
       if (target != HloInstruction::missing && stands_for[static_cast<std::size_t>(target)] >= 0)

@@ -16,6 +16,8 @@ namespace podsim {
 ///   slice, dynamic-slice                  the slice is read and written
 ///   dynamic-update-slice                  the update is read and written, in place; the rest of the target is not touched
 ///   gather                                the indices and what they select are read, the result written
+///   scatter                               indices and updates are read, the updates written in place and, where it combines, what was there read; where the old array is
+///                                         needed, XLA has a copy of its own
 ///   fusion                                the same rules for its parameters and its result: of a parameter that is only sliced
 ///                                         the slices, of an updated one nothing but the update; else the whole
 ///   others                                operands are read, the result is written
@@ -38,6 +40,7 @@ class HloTraffic {
     Bytes written;
   };
   const Fused& fused(int computation);
+  [[nodiscard]] bool reads_what_was_there(const HloInstruction& scatter) const;
 
   const HloModule* module_;
   std::map<int, Fused> fused_;

@@ -163,7 +163,9 @@ class LiveRanges {
         if (begin + count > first->size()) return new_versions(shape, i);
         return {first->begin() + static_cast<std::ptrdiff_t>(begin), first->begin() + static_cast<std::ptrdiff_t>(begin + count)};
       }
+      case HloOpcode::scatter:
       case HloOpcode::dynamic_update_slice:
+        if (!updates_in_place(instruction)) return shared(i, instruction);
         if (first == nullptr || first->size() != 1 || count != 1) return new_versions(shape, i);
         return {new_version(shape, i, first->front())};
       case HloOpcode::fusion: return fused(i, instruction);
@@ -179,12 +181,14 @@ class LiveRanges {
         }
         return leaves;
       }
-      default: {
-        Leaves leaves = aliased(i, instruction);
-        offer(instruction, leaves, overwrites_of(instruction, leaves.size()));
-        return leaves;
-      }
+      default: return shared(i, instruction);
     }
+  }
+
+  Leaves shared(int i, const HloInstruction& instruction) {
+    Leaves leaves = aliased(i, instruction);
+    offer(instruction, leaves, overwrites_of(instruction, leaves.size()));
+    return leaves;
   }
 
   /// An output that stands in the place of an operand, as output_to_operand_aliasing has it.
@@ -226,7 +230,7 @@ class LiveRanges {
 
   /// Of each leaf of what an instruction makes the operand that it updates in place, or -1.
   std::vector<int> updated_operands(const HloInstruction& instruction) const {
-    if (instruction.opcode == HloOpcode::dynamic_update_slice) return {0};
+    if (updates_in_place(instruction)) return {0};
     const HloComputation* const wrapped = instruction.opcode == HloOpcode::async ? called(module_, instruction, HloRole::calls) : nullptr;
     if (wrapped == nullptr || wrapped->root == HloInstruction::missing) return {};
     const HloInstruction& root = wrapped->instructions[static_cast<std::size_t>(wrapped->root)];

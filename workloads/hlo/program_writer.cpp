@@ -257,8 +257,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
   sources.vector = cost.vector;
   const std::vector<const HloShape*> leaves = leaves_of(*what.shape);
   const bool is_scalar = leaves.size() == 1 && leaves.front()->is_array() && leaves.front()->rank() == 0;
-  const bool is_light = is_elementwise(what.opcode) || (what.opcode == HloOpcode::fusion && cost.bytes < 1024);
-  if ((is_scalar && is_light && cost.products == 0) || (!module_.module().is_scheduled && is_fused(scope, i))) {
+  if (is_light_scalar(what, cost) || (!module_.module().is_scheduled && is_fused(scope, i))) {
     if (is_scalar) sources.vector = 0;
     return HloValue{sources};
   }
@@ -280,6 +279,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     for (const HloLeaf& leaf : value)
       if (leaf.buffer) local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
     local.opaque = opaque_cost_of(cost);
+    if (cost.core > Seconds{}) local.opaque.time = time_of(cost, *module_.options().machine);
     if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
       local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
     op = std::move(local);

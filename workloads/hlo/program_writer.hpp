@@ -42,7 +42,7 @@ using HloValue = std::vector<HloLeaf>;
 class ModuleWriter {
  public:
   ModuleWriter(const HloModule& module, const Mesh& mesh, const HloScheduleOptions& options)
-      : module_{module}, mesh_{mesh}, options_{options}, costs_{module, options.counts.custom_calls} {}
+      : module_{module}, mesh_{mesh}, options_{options}, costs_{module, options.counts.custom_calls, options.machine} {}
 
   Expected<HloSchedule> write();
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "workloads/hlo/hlo_transform.hpp"
+#include "workloads/hlo/tpu_clock.hpp"
 
 namespace podsim {
 
@@ -35,6 +36,23 @@ HloTaskCost unknown(const HloInstruction& instruction, std::string why) {
   cost.unknown = name_of_unknown(instruction);
   cost.evidence = HloEvidence::unknown, cost.why = std::move(why);
   return cost;
+}
+
+/// Of the dimension along which it sorts.
+double sorted_length(const HloInstruction& sort, const HloShape& keys) {
+  const std::vector<std::int64_t>& dimensions = sort.attributes->dimensions;
+  const bool is_told = !dimensions.empty() && dimensions.front() >= 0 && static_cast<std::size_t>(dimensions.front()) < keys.rank();
+  return is_told ? number(keys.dims[static_cast<std::size_t>(dimensions.front())]) : elements(&keys);
+}
+
+/// How many places the indices of a gather or scatter say: they are vectors along index_vector_dim.
+double rows_of_indices(const HloInstruction& instruction, const HloShape& indices) {
+  const auto& others = instruction.attributes->others;
+  const auto found = std::ranges::find(others, "index_vector_dim", &HloAttribute::name);
+  double rows = elements(&indices);
+  for (std::size_t d = 0; found != others.end() && d < indices.rank(); ++d)
+    if (found->text == std::to_string(d) && indices.dims[d] > 0) rows /= number(indices.dims[d]);
+  return rows;
 }
 
 double taps_of(const HloWindowDimension& window, std::int64_t inputs, std::int64_t outputs) {
@@ -104,9 +122,16 @@ std::optional<HloProduct> pass_of(const HloProduct& product, const HloInstructio
 
 }  // namespace
 
+bool is_light_scalar(const HloInstruction& instruction, const HloTaskCost& cost) {
+  constexpr double few_bytes = 1024;
+  const bool is_scalar = instruction.shape->is_array() && instruction.shape->rank() == 0;
+  return is_scalar && cost.products == 0 && (is_elementwise(instruction.opcode) || (instruction.opcode == HloOpcode::fusion && cost.bytes < few_bytes));
+}
+
 OpaqueCost opaque_cost_of(const HloTaskCost& cost) {
   OpaqueCost made{Flops{cost.matrix}, Flops{cost.vector}};
   made.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
+  made.launch = cost.launch;
   if (!(cost.matrix > 0)) return made;
   made.dtype = cost.rate.operands, made.float32_passes = cost.rate.float32_passes, made.attention = cost.rate.attention;
   if (cost.product && cost.product->m > 0 && cost.product->n > 0 && cost.product->k > 0) made.product = {cost.product->m, cost.product->n, cost.product->k};
@@ -115,10 +140,10 @@ OpaqueCost opaque_cost_of(const HloTaskCost& cost) {
 
 Seconds time_of(const HloTaskCost& cost, const Machine& machine) {
   const Chip& chip = machine.chip;
-  const Seconds arithmetic = arithmetic_time(machine, opaque_cost_of(cost), cost.bytes);
+  const Seconds arithmetic = std::max(cost.core, arithmetic_time(machine, opaque_cost_of(cost), cost.bytes));
   const Seconds memory{is_unlimited(chip.hbm_bandwidth) || cost.bytes == 0 ? 0 : cost.bytes / chip.hbm_bandwidth.count()};
   const Seconds least = std::min(arithmetic, memory);
-  return std::max(arithmetic, memory) + (least > Seconds{} ? (1 - chip.overlap_hbm) * least : Seconds{});
+  return cost.launch + std::max(arithmetic, memory) + (least > Seconds{} ? (1 - chip.overlap_hbm) * least : Seconds{});
 }
 
 double reduce_window_operations(const HloShape& input, const HloShape& result, const std::vector<HloWindowDimension>& window) {
@@ -135,6 +160,16 @@ double reduce_window_operations(const HloShape& input, const HloShape& result, c
   return operations;
 }
 
+int sort_kernels_on_gpu(double row, double bytes) {
+  constexpr double most_in_tile = 4 * 1024, shared_memory = 48 * 1024;
+  const int stages = static_cast<int>(std::ceil(std::log2(std::max(2.0, row))));
+  const int in_tile = std::min(stages, static_cast<int>(std::floor(std::log2(std::min(most_in_tile, shared_memory / std::max(1.0, bytes))))));
+  int kernels = 1;
+  // Of stage s the first step spans 2^(s+1), the others 2^(s-1) and less; what spans less than a tile is done at the end, together.
+  for (int beyond = 1; beyond <= stages - in_tile; ++beyond) kernels += beyond + 1;
+  return kernels;
+}
+
 HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instructions.size()) {
   for (std::size_t i = 0; i < computation.instructions.size(); ++i)
     for (const int operand : computation.instructions[i].operands) {
@@ -144,13 +179,18 @@ HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instr
     }
 }
 
+HloTaskCosts::HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, const Machine* machine, bool tolerant)
+    : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module} {
+  if (machine != nullptr && module.is_scheduled && !tpu_clock_hz(*machine)) gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
+}
+
 Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
   if (const auto found = inside_.find(computation); found != inside_.end()) return found->second;
   const HloComputation& body = module_->computations[static_cast<std::size_t>(computation)];
   HloTaskCost made;
   double largest = 0;
   const auto add = [&](const HloTaskCost& part) {
-    made.matrix += part.matrix, made.vector += part.vector, made.transforms += part.transforms, made.products += part.products;
+    made.matrix += part.matrix, made.vector += part.vector, made.transforms += part.transforms, made.products += part.products, made.core += part.core, made.kernels = std::max(made.kernels, part.kernels);
     if (part.matrix > largest) made.rate = part.rate, made.product = part.product, largest = part.matrix;
     if (part.evidence > made.evidence) made.evidence = part.evidence, made.why = part.why, made.unknown = part.unknown;
   };
@@ -168,6 +208,25 @@ Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
   }
   if (made.products > 1) made.product = std::nullopt;
   return inside_[computation] = made;
+}
+
+Seconds HloTaskCosts::core_time(const HloComputation& computation, const HloInstruction& instruction) const {
+  if (!kernels_) return {};
+  const HloShape* const first = operand(computation, instruction, 0);
+  if (first == nullptr || !first->is_array()) return {};
+  if (instruction.opcode == HloOpcode::sort) return cycles_of_sort(elements(first), sorted_length(instruction, *first), number(static_cast<std::int64_t>(instruction.operands.size()))) * kernels_->cycle;
+  const bool gathers = instruction.opcode == HloOpcode::gather;
+  const std::size_t arrays = gathers ? 1 : instruction.operands.size() / 2;
+  const HloShape* const indices = operand(computation, instruction, arrays);
+  const HloShape* const moved = gathers ? &*instruction.shape : operand(computation, instruction, arrays + 1);
+  const double rows = indices == nullptr ? 0 : rows_of_indices(instruction, *indices);
+  if (moved == nullptr || !(rows > 0)) return {};
+  const double bytes = number(logical_bytes(*moved).count()) / rows;
+  // In a fusion the parameter that is scattered into need not say where it lies; its result does.
+  const HloShape& made = instruction.shape->is_array() || instruction.shape->elements.empty() ? *instruction.shape : instruction.shape->elements.front();
+  const HloShape& place = gathers ? *first : made;
+  const bool in_hbm = place.layout.memory_space == HloMemory::hbm;
+  return number(static_cast<std::int64_t>(arrays)) * rows * (gathers ? cycles_of_gathered_row(bytes, in_hbm) : cycles_of_scattered_row(bytes, in_hbm)) * kernels_->cycle;
 }
 
 Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation, int position) {
@@ -196,8 +255,11 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       return cost;
     }
     case HloOpcode::reduce: cost.vector = elements(first); return cost;
-    case HloOpcode::scatter: return estimated(elements(operand(computation, instruction, instruction.operands.size() / 2 + 1)), "accesses by index");
-    case HloOpcode::gather: return estimated(0, "accesses by index");
+    case HloOpcode::scatter:
+    case HloOpcode::gather:
+      cost = estimated(instruction.opcode == HloOpcode::gather ? 0 : elements(operand(computation, instruction, instruction.operands.size() / 2 + 1)), "accesses by index");
+      cost.core = core_time(computation, instruction);
+      return cost;
     case HloOpcode::reduce_window:
       if (first != nullptr && first->is_array() && instruction.shape->is_array())
         cost.vector = reduce_window_operations(*first, *instruction.shape, instruction.attributes->window);
@@ -213,10 +275,14 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       return cost;
     }
     case HloOpcode::sort: {
-      const std::vector<std::int64_t>& dimensions = instruction.attributes->dimensions;
-      const bool is_told = first != nullptr && !dimensions.empty() && dimensions.front() >= 0 && static_cast<std::size_t>(dimensions.front()) < first->rank();
-      const double length = is_told ? number(first->dims[static_cast<std::size_t>(dimensions.front())]) : elements(first);
-      return estimated(elements(first) * std::max(1.0, std::ceil(std::log2(std::max(2.0, length)))), "n log2 n of each row");
+      const double length = first == nullptr ? 0 : sorted_length(instruction, *first);
+      cost = estimated(elements(first) * std::max(1.0, std::ceil(std::log2(std::max(2.0, length)))), "n log2 n of each row");
+      cost.core = core_time(computation, instruction);
+      double bytes = 0;
+      for (std::size_t i = 0; i < instruction.operands.size(); ++i)
+        if (const HloShape* const array = operand(computation, instruction, i); array != nullptr && elements(array) > 0) bytes += number(logical_bytes(*array).count()) / elements(array);
+      if (gpu_launch_) cost.kernels = sort_kernels_on_gpu(length, bytes);
+      return cost;
     }
     case HloOpcode::topk: return estimated(elements(first), "an operation for each element");
     case HloOpcode::cholesky: {
@@ -278,6 +344,12 @@ Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int po
   if (!cost) return cost.error();
   const HloTraffic::Amount amount = traffic_.of(computation, instruction);
   cost->bytes = number((amount.read + amount.written).count());
+  if (cost->kernels > 1) {
+    cost->bytes *= cost->kernels;
+    cost->launch = (cost->kernels - 1) * *gpu_launch_;
+  }
+  const bool copies_a_scalar = instruction.opcode == HloOpcode::copy && instruction.shape->is_array() && instruction.shape->rank() == 0;  // a loop's counter into SMEM: no kernel
+  if (kernels_ && cost->products == 0 && cost->bytes > 0 && !copies_a_scalar && !is_light_scalar(instruction, *cost)) cost->launch = kernels_->hbm_wait;
   return cost;
 }
 

@@ -13,6 +13,7 @@
 #include "workloads/hlo/hlo_module.hpp"
 #include "workloads/hlo/hlo_product_rate.hpp"
 #include "workloads/hlo/hlo_traffic.hpp"
+#include "workloads/hlo/tpu_kernels.hpp"
 
 namespace podsim {
 
@@ -29,21 +30,32 @@ struct HloTaskCost {
   double transforms = 0;                // of `vector`: of Fourier transforms
   double bytes = 0;                     // read and written in HBM: values in other memory spaces cost none
   std::int64_t products = 0;            // dots and convolutions in it
+  Seconds launch{};                     // before all of it: on TPUs what a kernel waits for HBM, on GPUs the launches of the kernels behind its first
+  Seconds core{};                       // of a TPU's core, for sorts and rows that are moved one by one, which the rates of its units do not say; beside the memory
+  int kernels = 1;                      // one after the other, each over all of its bytes: a sort of XLA's on a GPU
   HloEvidence evidence = HloEvidence::known;
   std::string why{};                    // it is not known, or what an estimate rests on
   std::string unknown{};                // what is unknown: a target, of kernels of one target the name without a number, or an opcode
 };
 
+/// Elementwise work that makes a scalar, and a fusion of fewer than 1024 bytes that does: they cost nothing.
+bool is_light_scalar(const HloInstruction& instruction, const HloTaskCost& cost);
+
 /// As a schedule has it.
 OpaqueCost opaque_cost_of(const HloTaskCost& cost);
 
-/// On a machine, of one execution: the matrix unit and the vector unit work side by side, over the machine's memory.
+/// On a machine, of one execution: behind the launch the matrix unit and the vector unit work side by side, over the machine's memory.
 Seconds time_of(const HloTaskCost& cost, const Machine& machine);
 
 /// Operations of reducing the windows of reduce-window, one dimension after the other, as a box of taps can be: in each dimension the taps that read an
 /// element; at most 3 for each element, by sums (or maxima, forwards and backwards) of blocks of the window's size; 1 for each element where every window holds
 /// the whole row. Sources: van Herk 1992; Gil and Werman 1993.
 double reduce_window_operations(const HloShape& input, const HloShape& result, const std::vector<HloWindowDimension>& window);
+
+/// The kernels in which XLA sorts rows of n on a GPU, `bytes` of all arrays for each element: steps of the bitonic network over less than a tile are one kernel, each
+/// other step is one. A tile: 4 elements for each of 1024 threads, as far as 48 KiB of shared memory hold them.
+/// Source: openxla/xla, EmitBitonicSortLLVMIR (read 2026-11-28).
+int sort_kernels_on_gpu(double row, double bytes);
 
 /// For each instruction of a computation those that have it as an operand, each once.
 class HloUsers {
@@ -62,8 +74,8 @@ class HloUsers {
 /// index, factorisations; unknown are custom-calls and opcodes that nothing is known of, and transfers whose other end is not in the module.
 class HloTaskCosts {
  public:
-  /// `tolerant`: products whose operands are missing or do not fit are of unknown cost.
-  HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, bool tolerant = false) : module_{&module}, custom_{std::move(custom)}, tolerant_{tolerant}, traffic_{module} {}
+  /// `machine`: whose kernels wait for HBM; none: no machine's. `tolerant`: products whose operands are missing or do not fit are of unknown cost.
+  HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, const Machine* machine = nullptr, bool tolerant = false);
 
   /// Not of loops, calls, conditionals, collectives, and of asynchronous operations, which the core only begins: 0. Errors: a product whose shapes do not fit.
   Expected<HloTaskCost> of(const HloComputation& computation, int instruction);
@@ -72,10 +84,13 @@ class HloTaskCosts {
   /// The arithmetic of a fused computation.
   Expected<HloTaskCost> inside(int computation);
   Expected<HloTaskCost> arithmetic(const HloComputation& computation, int instruction);
+  [[nodiscard]] Seconds core_time(const HloComputation& computation, const HloInstruction& instruction) const;
   HloTaskCost custom_call(const HloComputation& computation, const HloInstruction& call);
 
   const HloModule* module_;
   HloCustomCallCosts custom_;
+  std::optional<TpuKernels> kernels_;
+  std::optional<Seconds> gpu_launch_;  // of a kernel, where the module is one of the GPU's compiler
   bool tolerant_;
   HloTraffic traffic_;
   std::map<int, HloTaskCost> inside_;

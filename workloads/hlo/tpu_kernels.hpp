@@ -1,0 +1,28 @@
+// What the kernels of a TPU's compiler take beside arithmetic and the bandwidth of the memory.
+#pragma once
+
+#include <optional>
+
+#include "sim/machine/machine.hpp"
+#include "workloads/hlo/hlo_module.hpp"
+
+namespace podsim {
+
+/// Of a core of a TPU. Sources: README.md, Small kernels.
+struct TpuKernels {
+  Seconds hbm_wait;  // of a kernel with an array in HBM: from the beginning until the first of it is there, and until the last is written
+  Seconds cycle;     // of its units
+};
+
+/// Rows that a gather or scatter moves one after the other: the cycles of a row of so many bytes, by where the array lies that it is read from or written into. What a
+/// scatter waits for between reading a row of HBM and writing it back is not known and not in it.
+double cycles_of_gathered_row(double bytes, bool in_hbm);
+double cycles_of_scattered_row(double bytes, bool in_hbm);
+
+/// A network of log2 n (log2 n + 1) / 2 passes over rows of n: its cycles for so many arrays, the keys and what goes with them, each of `elements`.
+double cycles_of_sort(double elements, double row, double arrays);
+
+/// By the name of the machine; nullopt: another one, or a module that is not of the TPU's compiler, which writes estimated_cycles beside its kernels. O(module).
+std::optional<TpuKernels> tpu_kernels(const HloModule& module, const Machine& machine);
+
+}  // namespace podsim

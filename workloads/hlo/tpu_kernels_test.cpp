@@ -1,0 +1,165 @@
+// What kernels take beside arithmetic and bytes: waiting for HBM, rows that are moved one by one, the passes of sorts.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "workloads/hlo/hlo_schedule.hpp"
+#include "workloads/hlo/task_costs.hpp"
+#include "workloads/hlo/testing.hpp"
+#include "workloads/hlo/tpu_clock.hpp"
+
+namespace podsim {
+namespace {
+
+using test::module_of;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// 1.5 GHz, so that a cycle is 1 / 1.5 ns.
+Machine v5e() {
+  Machine machine;
+  machine.name = "tpu_v5e";
+  for (auto& peak : machine.chip.peak) peak = FlopsPerSecond{1.5e9 * 131072};
+  machine.chip.vector_peak = FlopsPerSecond{6e12};
+  machine.chip.hbm_bandwidth = BytesPerSecond{8e11};
+  return machine;
+}
+Machine gpu() {
+  Machine machine;
+  machine.software.launch[static_cast<std::size_t>(CostKind::local)] = Seconds{2e-6};
+  machine.chip.hbm_bandwidth = BytesPerSecond{1e12};
+  return machine;
+}
+
+constexpr const char* of_libtpu = ", backend_config={\"window_config\":{\"estimated_cycles\":\"1826\"}}";
+
+HloTaskCost cost_of_root(const HloModule& module, const Machine& machine) {
+  const HloComputation& entry = module.entry_computation();
+  const auto cost = HloTaskCosts{module, {}, &machine}.of(entry, entry.root);
+  EXPECT_TRUE(cost) << to_text(cost.error());
+  return cost ? *cost : HloTaskCost{};
+}
+/// Of the root of an entry; a copy beside it says whose compiler made the module.
+HloTaskCost cost_on(const Machine& machine, const std::string& instructions, const std::string& functions = "") {
+  return cost_of_root(module_of("HloModule m, is_scheduled=true\n" + functions + "ENTRY e { z = f32[8]{0:S(1)} parameter(0)\n y = f32[8]{0:S(1)} copy(z)" +
+                                (machine.name.empty() ? "" : of_libtpu) + "\n " + instructions + " }\n"),
+                      machine);
+}
+double cycles(Seconds time) { return time.count() * 1.5e9; }
+
+TEST(TpuKernels, AKernelWaitsForHbmWhateverItMoves) {
+  EXPECT_NEAR(cycles(cost_on(v5e(), "a = f32[8] parameter(1)\n ROOT r = f32[8]{0:S(1)} negate(a)").launch), 1825, 1e-6) << "reads";
+  EXPECT_NEAR(cycles(cost_on(v5e(), "a = f32[8]{0:S(1)} parameter(1)\n ROOT r = f32[8] negate(a)").launch), 1825, 1e-6) << "writes";
+  EXPECT_EQ(cost_on(v5e(), "a = f32[8]{0:S(1)} parameter(1)\n ROOT r = f32[8]{0:S(1)} negate(a)").launch, Seconds{}) << "in VMEM alone: code of ten bundles, without a wait";
+  EXPECT_EQ(cost_on(v5e(), "a = f32[] parameter(1)\n ROOT r = f32[] negate(a)").launch, Seconds{}) << "scalars cost nothing";
+  EXPECT_EQ(cost_on(v5e(), "a = s32[] parameter(1)\n ROOT r = s32[]{:S(6)} copy(a)").launch, Seconds{}) << "nor copies of them";
+  EXPECT_EQ(cost_on(gpu(), "a = f32[8] parameter(1)\n ROOT r = f32[8] negate(a)").launch, Seconds{}) << "a GPU has its launches";
+}
+
+TEST(TpuKernels, OnlyModulesOfItsCompilerHaveItsKernels) {
+  const HloModule module = module_of("HloModule m, is_scheduled=true\nENTRY e { a = f32[8] parameter(0)\n ROOT r = f32[8] negate(a) }\n");
+  EXPECT_EQ(cost_of_root(module, v5e()).launch, Seconds{});
+}
+
+/// As the recurrence of a state-space model: a kernel that reads a slice of HBM in each trip.
+TEST(TpuKernels, ALoopOfSmallKernelsTakesAsLongAsTheyWait) {
+  const HloModule module = module_of(
+      "HloModule m, is_scheduled=true\n"
+      "%body { t = (s32[], f32[1024,8]) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n x = f32[1024,8] get-tuple-element(t), index=1\n one = s32[] constant(1)\n j = s32[] add(i, one)\n"
+      " zero = s32[] constant(0)\n row = f32[1,8]{1,0:S(1)} dynamic-slice(x, i, zero), dynamic_slice_sizes={1,8}" + std::string{of_libtpu} + "\n ROOT n = (s32[], f32[1024,8]) tuple(j, x) }\n"
+      "%condition { t = (s32[], f32[1024,8]) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n n = s32[] constant(1000)\n ROOT l = pred[] compare(i, n), direction=LT }\n"
+      "ENTRY e { x = f32[1024,8] parameter(0)\n z = s32[] constant(0)\n s = (s32[], f32[1024,8]) tuple(z, x)\n ROOT w = (s32[], f32[1024,8]) while(s), condition=%condition, body=%body }\n");
+  const auto summary = summary_of(module, v5e());
+  ASSERT_TRUE(summary) << to_text(summary.error());
+  EXPECT_NEAR(cycles(summary->coverage.known.time), 1000 * 1825, 1000) << "and 32 bytes";
+}
+
+/// A kernel in VMEM of less than a microsecond is named where its trips add up to more than a hundredth of the module's time.
+TEST(TpuKernels, WhatTheCompilerEstimatesOtherwiseIsSummedOverTheTripsOfALoop) {
+  const auto others = [](int trips) {
+    const HloModule module = module_of(
+        "HloModule m, is_scheduled=true\n"
+        "%body { t = (s32[], f32[8]{0:S(1)}) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n x = f32[8]{0:S(1)} get-tuple-element(t), index=1\n one = s32[] constant(1)\n j = s32[] add(i, one)\n"
+        " y = f32[8]{0:S(1)} negate(x)" + std::string{of_libtpu} + "\n ROOT n = (s32[], f32[8]{0:S(1)}) tuple(j, y) }\n"
+        "%condition { t = (s32[], f32[8]{0:S(1)}) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n n = s32[] constant(" + std::to_string(trips) + ")\n ROOT l = pred[] compare(i, n), direction=LT }\n"
+        "ENTRY e { b = f32[10000,10000] parameter(1)\n c = f32[10000,10000] copy(b)\n x = f32[8]{0:S(1)} parameter(0)\n z = s32[] constant(0)\n s = (s32[], f32[8]{0:S(1)}) tuple(z, x)\n"
+        " ROOT w = (s32[], f32[8]{0:S(1)}) while(s), condition=%condition, body=%body }\n");
+    return trust_of(module, v5e()).other_estimates;
+  };
+  // The copy takes 800 MB / 800 GB/s = 1 ms, the estimate of a trip 1.2 us.
+  EXPECT_THAT(others(5), IsEmpty());
+  const auto named = others(100);
+  ASSERT_THAT(named, SizeIs(1));
+  EXPECT_EQ(named[0].first, "y");
+  EXPECT_EQ(named[0].second.count, 100);
+}
+
+HloTaskCost gathered(const std::string& table, const std::string& row, int rows) {
+  return cost_on(v5e(), fmt::format("t = f32[{0}]{{1,0{1}}} parameter(1)\n i = s32[{2}]{{0:S(1)}} parameter(2)\n ROOT r = f32[{2},{3}]{{1,0:S(1)}} gather(t, i), offset_dims={{1}}, "
+                                    "collapsed_slice_dims={{0}}, start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1,{3}}}",
+                                    "4096," + row, table, rows, row));
+}
+TEST(TpuKernels, RowsAreGatheredOneByOne) {
+  EXPECT_NEAR(cycles(gathered(":S(1)", "128", 65536).core), 2 * 65536, 1e-3);
+  EXPECT_NEAR(cycles(gathered(":S(1)", "512", 65536).core), 4 * 65536, 1e-3);
+  EXPECT_NEAR(cycles(gathered("", "1024", 4096).core), 14 * 4096, 1e-3) << "each a transfer of its own from HBM";
+}
+
+HloTaskCost scattered(const std::string& space) {
+  return cost_on(v5e(), "t = f32[4096,128]{1,0" + space + "} parameter(1)\n i = s32[1000,1]{1,0:S(1)} parameter(2)\n u = f32[1000,128]{1,0:S(1)} parameter(3)\n c = f32[4096,128]{1,0" + space +
+                            "} copy(t)\n ROOT r = f32[4096,128]{1,0" + space +
+                            "} scatter(c, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=%add",
+                 "%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n");
+}
+TEST(TpuKernels, RowsAreScatteredOneByOne) {
+  EXPECT_NEAR(cycles(scattered(":S(1)").core), 6 * 1000, 1e-3) << "the indices are vectors of one";
+  EXPECT_NEAR(cycles(scattered("").core), 48 * 1000, 1e-3);
+}
+
+TEST(TpuKernels, InAFusionTheResultOfAScatterSaysWhereItLies) {
+  const HloTaskCost cost = cost_on(v5e(), "t = f32[4096,128]{1,0:S(1)} parameter(1)\n i = s32[1000,1]{1,0:S(1)} parameter(2)\n u = f32[1000,128]{1,0:S(1)} parameter(3)\n "
+                                          "ROOT r = f32[4096,128]{1,0:S(1)} fusion(t, i, u), kind=kCustom, calls=%fused",
+                                   "%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+                                   "%fused { t = f32[4096,128]{1,0} parameter(0)\n i = s32[1000,1] parameter(1)\n u = f32[1000,128] parameter(2)\n ROOT r = f32[4096,128]{1,0:S(1)} scatter(t, i, u), "
+                                   "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=%add }\n");
+  EXPECT_NEAR(cycles(cost.core), 6 * 1000, 1e-3);
+}
+
+TEST(TpuKernels, ASortTakesThePassesOfItsNetwork) {
+  const auto core = [](const std::string& shape, const std::string& sort) { return cycles(cost_on(v5e(), "a = " + shape + " parameter(1)\n ROOT r = " + shape + " sort(a), dimensions={" + sort + "}").core); };
+  EXPECT_NEAR(core("f32[65536]{0:S(1)}", "0"), 136 * 64 * 9, 1e-3) << "16 x 17 / 2 passes over 64 registers";
+  EXPECT_NEAR(core("f32[1024]{0:S(1)}", "0"), 55 * 15, 1e-3) << "one register waits for itself in each";
+  EXPECT_NEAR(core("f32[1024,128]{1,0:S(1)}", "1"), 28 * 128 * 4, 1e-3) << "rows side by side";
+  const HloTaskCost pairs = cost_on(v5e(), "a = f32[65536]{0:S(1)} parameter(1)\n b = s32[65536]{0:S(1)} parameter(2)\n ROOT r = (f32[65536]{0:S(1)}, s32[65536]{0:S(1)}) sort(a, b), dimensions={0}");
+  EXPECT_NEAR(cycles(pairs.core), 136 * 64 * 11, 1e-3);
+  EXPECT_EQ(pairs.vector, 65536 * 16) << "what is counted as operations stays n log2 n";
+  EXPECT_NEAR(cycles(time_of(pairs, v5e())), 136 * 64 * 11, 1e-3);
+}
+
+TEST(TpuKernels, ASimulatedSortTakesWhatACountedOneDoes) {
+  const HloModule module = module_of("HloModule m, is_scheduled=true\nENTRY e { a = f32[65536] parameter(0)\n ROOT r = f32[65536] sort(a), dimensions={0}" + std::string{of_libtpu} + " }\n");
+  const Machine machine = v5e();
+  HloScheduleOptions options;
+  options.machine = &machine;
+  const auto made = hlo_schedule(module, *Mesh::make({{"x", 1}}), options);
+  ASSERT_TRUE(made) << to_text(made.error());
+  const Program& program = made->schedule.programs.front();
+  ASSERT_THAT(program.tasks, SizeIs(1));
+  EXPECT_NEAR(cycles(local_work(machine, program, program.tasks.front()).total), 1825 + 136 * 64 * 9, 1e-3);
+}
+
+TEST(GpuSorts, EachStepThatSpansMoreThanATileIsAKernel) {
+  EXPECT_EQ(sort_kernels_on_gpu(4096, 8), 1);
+  EXPECT_EQ(sort_kernels_on_gpu(8192, 8), 3) << "the tiles, a step over all, the tiles again";
+  EXPECT_EQ(sort_kernels_on_gpu(1 << 20, 8), 1 + (2 + 3 + 4 + 5 + 6 + 7 + 8 + 9));
+  EXPECT_EQ(sort_kernels_on_gpu(4096, 16), 3) << "of four arrays of 4 bytes 2048 fit into shared memory";
+}
+
+TEST(GpuSorts, EachKernelReadsAndWritesAllAndIsLaunched) {
+  const HloTaskCost sort = cost_on(gpu(), "a = f32[8192] parameter(1)\n b = s32[8192] parameter(2)\n ROOT r = (f32[8192], s32[8192]) sort(a, b), dimensions={0}");
+  EXPECT_EQ(sort.bytes, 3 * 4 * 32768);
+  EXPECT_NEAR(sort.launch.count(), 2 * 2e-6, 1e-12) << "and the first as every kernel is";
+}
+
+}  // namespace
+}  // namespace podsim
