@@ -13,7 +13,7 @@ namespace podsim {
 
 namespace {
 
-constexpr double nano = 1e-9, micro = 1e-6, milli = 1e-3, mega = 1e6, giga = 1e9, tera = 1e12, peta = 1e15;
+constexpr double pico = 1e-12, nano = 1e-9, micro = 1e-6, milli = 1e-3, mega = 1e6, giga = 1e9, tera = 1e12, peta = 1e15;
 
 // Evidence at the ends: vendors' data sheets. A factor of about ten is left above what is sold, for machines that are planned.
 constexpr std::array rows{
@@ -36,6 +36,8 @@ constexpr std::array rows{
     HardwareRange{"chip.ejection_bandwidth", "B/s", 10 * mega, 20 * tera, "as of links"},
     HardwareRange{"chip.stack_bandwidth", "B/s", 100 * mega, 200 * tera, "up to the bandwidth of memory"},
     HardwareRange{"chip.own_block_bandwidth", "B/s", 100 * mega, 200 * tera, "up to the bandwidth of memory"},
+    HardwareRange{"chip.cycle", "s", 10 * pico, 100 * nano, "from 100 GHz to 10 MHz"},
+    HardwareRange{"chip.memory_wait", "s", 1 * nano, 1 * milli, "from a cache to memory of another host"},
     HardwareRange{"chip.pivot_latency", "s", 1 * nano, 1 * milli, "from a few clock cycles to a pivot over several kernels"},
     HardwareRange{"software.per_message", "s", 1 * nano, 100 * milli, "from a few clock cycles to a time slice of the operating system"},
     HardwareRange{"software.launch", "s", 1 * nano, 1, "from a few clock cycles to a program that is loaded first"},

@@ -10,7 +10,6 @@
 #include <unordered_map>
 
 #include "workloads/hlo/hlo_costs.hpp"
-#include "workloads/hlo/tpu_clock.hpp"
 
 namespace podsim {
 
@@ -36,7 +35,7 @@ struct Executions {
 class Counter {
  public:
   Counter(const HloModule& module, const HloCosts& costs, const Machine& machine, const HloCountOptions& options)
-      : module_{module}, costs_{costs}, machine_{machine}, clock_hz_{tpu_clock_hz(machine)}, options_{options}, executions_(module.computations.size()), owners_(module.computations.size()) {}
+      : module_{module}, costs_{costs}, machine_{machine}, options_{options}, executions_(module.computations.size()), owners_(module.computations.size()) {}
 
   Expected<HloSummary> count() {
     if (const auto ok = count_executions(); !ok) return ok.error();
@@ -236,8 +235,8 @@ class Counter {
   /// Keeps what the compiler estimates of an instruction where that is far from its time here.
   void estimate(const HloPlace& place, Seconds time, std::int64_t count) {
     const auto& cycles = at(place).attributes->estimated_cycles;
-    if (!clock_hz_ || !cycles) return;
-    const Seconds compiler{static_cast<double>(*cycles) / *clock_hz_};
+    if (!cycles || machine_.chip.cycle == Seconds{}) return;
+    const Seconds compiler = static_cast<double>(*cycles) * machine_.chip.cycle;
     const double share_of_it = time.count() / compiler.count();
     if (share_of_it >= least_share && share_of_it <= most_share) return;
     const bool is_long = costs_.cost(place).products > 0 ? std::max(time, compiler) > worth_telling : std::min(time, compiler) > worth_telling;
@@ -247,7 +246,6 @@ class Counter {
   const HloModule& module_;
   const HloCosts& costs_;
   const Machine& machine_;
-  std::optional<double> clock_hz_;  // of its matrix units
   const HloCountOptions& options_;
   std::map<int, int> sliced_;  // of the computation that is listed
   std::vector<Executions> executions_;

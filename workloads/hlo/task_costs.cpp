@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "workloads/hlo/hlo_transform.hpp"
-#include "workloads/hlo/tpu_clock.hpp"
 
 namespace podsim {
 
@@ -181,7 +180,7 @@ HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instr
 
 HloTaskCosts::HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, const Machine* machine, bool tolerant)
     : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module} {
-  if (machine != nullptr && module.is_scheduled && !tpu_clock_hz(*machine)) gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
+  if (machine != nullptr && module.is_scheduled && machine->chip.cycle == Seconds{} && !is_of_tpu_compiler(module)) gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
 }
 
 Expected<HloTaskCost> HloTaskCosts::inside(int computation) {

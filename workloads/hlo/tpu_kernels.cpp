@@ -1,16 +1,9 @@
 #include "workloads/hlo/tpu_kernels.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
-#include <utility>
-
-#include "workloads/hlo/tpu_clock.hpp"
 
 namespace podsim {
-
-namespace {
 
 bool is_of_tpu_compiler(const HloModule& module) {
   return std::ranges::any_of(module.computations, [](const HloComputation& computation) {
@@ -18,17 +11,9 @@ bool is_of_tpu_compiler(const HloModule& module) {
   });
 }
 
-}  // namespace
-
 std::optional<TpuKernels> tpu_kernels(const HloModule& module, const Machine& machine) {
-  // The smallest estimated_cycles of a kernel that has an array in HBM and computes or moves next to nothing: libtpu 0.0.42.1, 2026-11-28, validation/aot/modules
-  // (u32[1] sliced or broadcast). 0.58 us on v4, 1.21 on v5e, v5p and v6e, 1.05 on tpu7x.
-  constexpr std::array<std::pair<std::string_view, double>, 5> cycles_of_least_kernel{{{"tpu_v4", 611}, {"tpu_v5e", 1825}, {"tpu_v5p", 2122}, {"tpu_v6e", 2120}, {"tpu7x", 2298}}};
-  const auto* const found = std::ranges::find(cycles_of_least_kernel, machine.name, &std::pair<std::string_view, double>::first);
-  const std::optional<double> clock_hz = tpu_clock_hz(machine);
-  if (found == cycles_of_least_kernel.end() || !clock_hz || !is_of_tpu_compiler(module)) return std::nullopt;
-  const Seconds cycle{1 / *clock_hz};
-  return TpuKernels{found->second * cycle, cycle};
+  if (machine.chip.cycle == Seconds{} || !is_of_tpu_compiler(module)) return std::nullopt;
+  return TpuKernels{machine.chip.memory_wait, machine.chip.cycle};
 }
 
 // Bundles of the code that libtpu 0.0.42.1 makes for v5e, v6e about as many, 2026-11-28 (README.md, Small kernels).

@@ -22,7 +22,10 @@ double cycles_of_scattered_row(double bytes, bool in_hbm);
 /// A network of log2 n (log2 n + 1) / 2 passes over rows of n: its cycles for so many arrays, the keys and what goes with them, each of `elements`.
 double cycles_of_sort(double elements, double row, double arrays);
 
-/// By the name of the machine; nullopt: another one, or a module that is not of the TPU's compiler, which writes estimated_cycles beside its kernels. O(module).
+/// Whether the TPU's compiler made it, which writes estimated_cycles beside its kernels. O(module).
+bool is_of_tpu_compiler(const HloModule& module);
+
+/// chip.memory_wait and chip.cycle; nullopt: a machine whose cycle is not known, or a module that is not of the TPU's compiler. O(module).
 std::optional<TpuKernels> tpu_kernels(const HloModule& module, const Machine& machine);
 
 }  // namespace podsim

@@ -6,7 +6,6 @@
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/task_costs.hpp"
 #include "workloads/hlo/testing.hpp"
-#include "workloads/hlo/tpu_clock.hpp"
 
 namespace podsim {
 namespace {
@@ -20,6 +19,8 @@ Machine v5e() {
   Machine machine;
   machine.name = "tpu_v5e";
   for (auto& peak : machine.chip.peak) peak = FlopsPerSecond{1.5e9 * 131072};
+  machine.chip.cycle = Seconds{1 / 1.5e9};
+  machine.chip.memory_wait = 1825 * machine.chip.cycle;
   machine.chip.vector_peak = FlopsPerSecond{6e12};
   machine.chip.hbm_bandwidth = BytesPerSecond{8e11};
   return machine;

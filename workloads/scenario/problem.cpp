@@ -9,7 +9,6 @@
 
 #include "sim/base/blame.hpp"
 #include "workloads/collectives.hpp"
-#include "workloads/hlo/tpu_clock.hpp"
 #include "workloads/hlo_values/interpret.hpp"
 #include "workloads/hlo_values/module_source.hpp"
 #include "workloads/scenario/cut_bound.hpp"
@@ -166,7 +165,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   options.rates = {peak_of(machine, DType::bf16).count() * machine.chip.matmul_efficiency, machine.chip.hbm_bandwidth.count(), machine.link.front().bandwidth.count()};
   options.machine = &machine;
   options.cells = cells_along(system);
-  if (spec.estimated_cycles && !options.clock_hz) options.clock_hz = tpu_clock_hz(machine);
+  if (spec.estimated_cycles && !options.clock_hz && machine.chip.cycle > Seconds{}) options.clock_hz = 1 / machine.chip.cycle.count();
   if (spec.estimated_cycles && !options.clock_hz) return Diagnostic{of_field("hlo_cost"), fmt::format("estimated-cycles needs `clock` here: that of {} is not known", machine.name)};
   if (spec.equals && !options.values) return Diagnostic{of_field("equals"), "belongs to checks on numbers, so not to those of the structure only"};
   auto made = hlo_schedule(*spec.module, system.mesh, options);

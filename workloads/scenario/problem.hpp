@@ -117,7 +117,7 @@ struct PlannedProgram {
 struct HloSpec {
   std::shared_ptr<const HloModule> module;
   HloScheduleOptions options{};  // with values: for a check on numbers
-  bool estimated_cycles = false;  // instructions take the compiler's estimate at options.clock_hz, or at tpu_clock_hz() of the machine
+  bool estimated_cycles = false;  // instructions take the compiler's estimate at options.clock_hz, or by chip.cycle of the machine
   CollectivePolicy collectives{std::string{by_dimension_name}, {}};
   std::vector<std::string> assumed{};   // of its system, in sentences: KnownModule
   bool order_given = true;              // whether anybody says on which device each partition runs; else the mesh's order is assumed
