@@ -17,6 +17,12 @@ namespace {
 
 std::string yes(bool value) { return value ? "yes" : "NO"; }
 
+/// With what the answer leaves out.
+std::string ok_text(bool ok, std::size_t not_checked) {
+  if (!ok || not_checked == 0) return yes(ok);
+  return not_checked == 1 ? "yes, but for a custom-call that was not checked" : fmt::format("yes, but for {} custom-calls that were not checked", not_checked);
+}
+
 std::string_view name_of(EdgePurpose purpose) {
   switch (purpose) {
     case EdgePurpose::implied: return "implied by other edges";
@@ -110,7 +116,7 @@ std::string check_table(const CheckReport& report, const std::optional<TrainingC
     rows.push_back({"largest error of parameters", fmt::format("{:.3g} after the last step", training->max_parameter_error)});
   }
   for (const std::string& call : not_checked) rows.push_back({"not checked", call});
-  rows.push_back({"ok", yes(report.ok)});
+  rows.push_back({"ok", ok_text(report.ok, not_checked.size())});
   for (const CheckedOutput& output : report.outputs)
     rows.push_back({output.name + fmt::format("[{}]", fmt::join(output.extents, ",")), text_of(output)});
   std::string text = table(rows, 2);

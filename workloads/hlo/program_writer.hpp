@@ -201,6 +201,9 @@ class ProgramWriter {
   void tell_strategy(const HloInstruction& collective, const HloInstruction& runs_as, const CollectiveGroups& groups);
   /// Whether it reduces by sums of floating-point numbers.
   [[nodiscard]] bool adds(const HloInstruction& collective) const;
+  /// A reduce-scatter adds up partial sums in an input that is scratch (derive_edges.hpp). In place of each operand that anything else reads, before or after it, an
+  /// alias in a buffer of its own.
+  void keep_operands(const Scope& scope, std::vector<Region>& in, const Edges& after);
   /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype.
   Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
   /// A Collective whose axes are left open, among listed groups: by position around a ring; an all-to-all directly, a broadcast down a binomial tree. Each round

@@ -172,6 +172,18 @@ Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vect
   return ended;
 }
 
+void ProgramWriter::keep_operands(const Scope& scope, std::vector<Region>& in, const Edges& after) {
+  for (std::size_t r = 0; r < in.size(); ++r) {
+    const BufferId buffer = in[r].buffer;
+    const Buffer like = builder_.buffer(buffer);
+    const bool is_read_elsewhere = !dies_here(scope, buffer) || !uses_[buffer.index()].readers.empty() || std::ranges::count(in, buffer, &Region::buffer) > 1;
+    if (like.role != Role::scratch || !is_read_elsewhere) continue;  // the algorithms copy what is not scratch themselves
+    const Region sums = region_of(add_buffer({like.name + " summed", lengths_of(in[r]), like.dtype, Role::scratch, {}, {}}, true), lengths_of(in[r]));
+    view("place " + like.name, {in[r]}, {sums}, after);
+    in[r] = sums;
+  }
+}
+
 Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstruction& attributes, int result_of, const HloShape& result, Edges& ended, const std::vector<const HloShape*>& operands) {
   const HloInstruction& what = at(scope, i);
   if (module_.values() && !has_operation(scope, i, attributes, result)) return by_definition(scope, i, result_of, result, ended);
@@ -242,6 +254,7 @@ Expected<HloValue> ProgramWriter::collective(Scope& scope, int i, const HloInstr
     const std::vector<Range>&from = in.front().dims, &to = out.front().dims;
     while (from.size() == to.size() && dim + 1 < static_cast<int>(from.size()) && from[static_cast<std::size_t>(dim)].length == to[static_cast<std::size_t>(dim)].length) ++dim;
   }
+  if (*kind == CollectiveKind::reduce_scatter && !among->listed) keep_operands(scope, in, after);
   // It travels in the type of the operand: the devices convert what arrives.
   std::vector<Region> received = out;
   for (std::size_t r = 0; r < in.size() && !module_.values(); ++r) {

@@ -1,6 +1,7 @@
 // What the parts of the interpreter share: an operation on arrays with its operands, bounds, and the treatment of real results. Internal.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -104,10 +105,11 @@ double nearest_of_8_bits(HloType type, double value);
 inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
   if (arithmetic.round_8_bits && bits_of(type) == 8) return made(arithmetic, nearest_of_8_bits(type, value));
   if (arithmetic.perturb_seed) {
-    const double part = bits_of(type) <= 16 && !arithmetic.narrow_as_f32 ? (bits_of(type) <= 8 ? 0x1p-4 : 0x1p-9)
-                        : bits_of(type) == 64                            ? 0x1p-53
-                                                                         : 0x1p-24;
-    value += (counter_hash(*arithmetic.perturb_seed, 0, arithmetic.results++) & 1) != 0 ? value * part : -value * part;
+    const int bits = bits_of(type);
+    const double off = value * (bits <= 16 && !arithmetic.narrow_as_f32 ? (bits <= 8 ? 0x1p-4 : 0x1p-9) : bits == 64 ? 0x1p-53 : 0x1p-24);
+    // A branch on a random bit would be guessed wrong every other time.
+    const std::uint64_t down = ~counter_hash(*arithmetic.perturb_seed, 0, arithmetic.results++) << 63;
+    value += std::bit_cast<double>(std::bit_cast<std::uint64_t>(off) ^ down);
   }
   return made(arithmetic, value);
 }

@@ -129,6 +129,10 @@ TEST(HloMemoryPlaces, AreThoseOfTheDocumentOnTiles) {
   EXPECT_EQ(small.of[2 * 5 + 3], 17);
   // The last dimension of the layout is the minor one: rows and columns change places.
   EXPECT_EQ(places("f32[3,5]{0,1:T(2,2)}").of[2 * 5 + 3], (1 * 2 + 1) * 4 + 1 * 2 + 0);
+  // Three dimensions, the first one minor: 3 times 3 tiles over the other two.
+  const MemoryPlaces turned = places("f32[2,3,5]{0,2,1:T(2,2)}");
+  EXPECT_EQ(turned.size, 36);
+  EXPECT_EQ(turned.of[1 * 15 + 2 * 5 + 3], (2 * 3 + 1) * 4 + 1 * 2 + 1);
   // Two rows of bf16 lie side by side within a tile.
   const MemoryPlaces packed = places("bf16[8,128]{1,0:T(8,128)(2,1)}");
   EXPECT_EQ(packed.of[0 * 128 + 1], 2);

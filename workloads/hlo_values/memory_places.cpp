@@ -41,6 +41,26 @@ Level level_of(Dims& dims, const Dims& tile) {
   return level;
 }
 
+/// The place of one element. `order`: its dimensions from the slowest to the fastest.
+std::int64_t place_of(const Dims& index, const Dims& order, const std::vector<Level>& levels, const Dims& strides) {
+  Dims at, next;
+  for (const std::int64_t d : order) at.push_back(index[static_cast<std::size_t>(d)]);
+  for (const Level& level : levels) {
+    if (at.size() < level.before.size()) at.insert(at.begin(), level.before.size() - at.size(), 0);
+    next.assign(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(level.kept));
+    next.resize(level.kept + 2 * level.cuts.size());
+    for (std::size_t c = 0; c < level.cuts.size(); ++c) {
+      const Cut& cut = level.cuts[c];
+      std::int64_t position = at[cut.first];
+      for (std::size_t d = cut.first + 1; d <= cut.last; ++d) position = position * level.before[d] + at[d];
+      next[level.kept + c] = position / cut.extent;
+      next[level.kept + level.cuts.size() + c] = position % cut.extent;
+    }
+    std::swap(at, next);
+  }
+  return offset_of(at, strides);
+}
+
 }  // namespace
 
 std::optional<MemoryPlaces> memory_places(const HloShape& array, std::int64_t most) {
@@ -63,29 +83,30 @@ std::optional<MemoryPlaces> memory_places(const HloShape& array, std::int64_t mo
   if (elements > most) return std::nullopt;
   const Dims strides = row_major_strides(dims);
   places.of.reserve(static_cast<std::size_t>(elements));
-  Dims index(array.rank(), 0), at, next;
-  for (std::int64_t i = 0; i < elements; ++i) {
-    at.clear();
-    for (const std::int64_t d : order) at.push_back(index[static_cast<std::size_t>(d)]);
-    for (const Level& level : levels) {
-      if (at.size() < level.before.size()) at.insert(at.begin(), level.before.size() - at.size(), 0);
-      next.assign(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(level.kept));
-      next.resize(level.kept + 2 * level.cuts.size());
-      for (std::size_t c = 0; c < level.cuts.size(); ++c) {
-        const Cut& cut = level.cuts[c];
-        std::int64_t position = at[cut.first];
-        for (std::size_t d = cut.first + 1; d <= cut.last; ++d) position = position * level.before[d] + at[d];
-        next[level.kept + c] = position / cut.extent;
-        next[level.kept + level.cuts.size() + c] = position % cut.extent;
+  Dims index(array.rank(), 0);
+  const auto for_each_index = [&](auto add) {
+    for (std::int64_t i = 0; i < elements; ++i) {
+      places.of.push_back(add());
+      for (std::size_t d = array.rank(); d-- > 0;) {
+        if (++index[d] < array.dims[d]) break;
+        index[d] = 0;
       }
-      std::swap(at, next);
     }
-    places.of.push_back(offset_of(at, strides));
-    for (std::size_t d = array.rank(); d-- > 0;) {
-      if (++index[d] < array.dims[d]) break;
-      index[d] = 0;
-    }
+  };
+  const bool combines = std::ranges::any_of(levels, [](const Level& level) { return std::ranges::any_of(level.cuts, [](const Cut& cut) { return cut.first < cut.last; }); });
+  if (combines) {
+    for_each_index([&] { return place_of(index, order, levels, strides); });
+    return places;
   }
+  // Each dimension is cut by itself, so a place is a sum of what each index adds to it.
+  std::vector<Dims> added(array.rank());
+  for (std::size_t d = 0; d < array.rank(); ++d, std::ranges::fill(index, 0))
+    for (; elements > 0 && index[d] < array.dims[d]; ++index[d]) added[d].push_back(place_of(index, order, levels, strides));
+  for_each_index([&] {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < array.rank(); ++d) place += added[d][static_cast<std::size_t>(index[d])];
+    return place;
+  });
   return places;
 }
 

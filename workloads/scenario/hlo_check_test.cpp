@@ -439,5 +439,34 @@ TEST(HloCheck, KernelsAreNamedAndTheRestIsProven) {
   EXPECT_TRUE(report.ok) << to_text(report.problems);
 }
 
+TEST(HloCheck, AReduceScatterLeavesItsOperandToWhatReadsItBeforeItIsDone) {
+  auto module = read_hlo_file(PODSIM_SOURCE_DIR "/workloads/hlo/testdata/gpu_reduce_scatter.hlo");
+  ASSERT_TRUE(module) << to_text(module.error());
+  HloSpec spec{std::make_shared<const HloModule>(*std::move(module))};
+  spec.options.values = true;
+  const CheckReport report = checked(ring(4), spec);
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
+}
+
+TEST(HloCheck, AReduceScatterLeavesItsOperandToAllThatReadIt) {
+  const std::string sum = "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n", scatter = " = f32[2] reduce-scatter(y), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, dimensions={0}, to_apply=sum\n";
+  const auto entry = [&](const std::string& body) { return "HloModule m, num_partitions=4\n" + sum + "ENTRY e {\n x = f32[8] parameter(0)\n y = f32[8] negate(x)\n" + body + "}\n"; };
+  const std::string loop = "HloModule m, is_scheduled=true, num_partitions=4\n" + sum +
+                           "body { p = (s32[], f32[8], f32[2]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n y = f32[8] get-tuple-element(p), index=1\n r = f32[2] get-tuple-element(p), index=2\n"
+                           " one = s32[] constant(1)\n next = s32[] add(i, one)\n t" + scatter + " q = f32[2] add(r, t)\n ROOT u = (s32[], f32[8], f32[2]) tuple(next, y, q) }\n"
+                           "cond { p = (s32[], f32[8], f32[2]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n n = s32[] constant(3)\n ROOT l = pred[] compare(i, n), direction=LT }\n"
+                           "ENTRY e {\n x = f32[8] parameter(0)\n z = f32[2] parameter(1)\n y = f32[8] negate(x)\n zero = s32[] constant(0)\n s = (s32[], f32[8], f32[2]) tuple(zero, y, z)\n"
+                           " w = (s32[], f32[8], f32[2]) while(s), condition=cond, body=body, backend_config={\"known_trip_count\":{\"n\":\"3\"}}\n ROOT r = f32[2] get-tuple-element(w), index=2\n}\n";
+  const std::string twice = "HloModule m, num_partitions=4\nsums { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nENTRY e {\n x = f32[8] parameter(0)\n y = f32[8] negate(x)\n"
+                            " ROOT r = (f32[2], f32[2]) reduce-scatter(y, y), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, dimensions={0}, to_apply=sums\n}\n";
+  for (const auto& [what, text] : {std::pair{"behind it", entry(" r" + scatter + " n = f32[8] add(y, x)\n ROOT t = (f32[8], f32[2]) tuple(n, r)\n")},
+                                   std::pair{"before it, unordered", entry(" n = f32[8] sine(y)\n r" + scatter + " ROOT t = (f32[8], f32[2]) tuple(n, r)\n")},
+                                   std::pair{"another one", entry(" r" + scatter + " q" + scatter + " ROOT t = (f32[2], f32[2]) tuple(r, q)\n")},
+                                   std::pair{"the result", entry(" r" + scatter + " ROOT t = (f32[8], f32[2]) tuple(y, r)\n")}, std::pair{"the next trip", loop}, std::pair{"its other operand", twice}}) {
+    const CheckReport report = checked(ring(4), numbers_of(text));
+    EXPECT_TRUE(report.ok) << what << "\n" << to_text(report.problems);
+  }
+}
+
 }  // namespace
 }  // namespace podsim

@@ -73,6 +73,7 @@ std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options
 /// reference: it is evaluated again, a few times, with every result that is not just moved off by one part in 2^24 (float32) or in 2^9 (bf16; as many
 /// of these as the stores of one partial sum are per node of the longest path), up or down at random, and with each term of a K-term sum off by
 /// sqrt(K) times that. So a tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.
+/// It is infinite where they make a NaN or an infinity of a number, or the other way round.
 /// Factors and solutions of linear systems are judged by what they satisfy (judged_outputs.hpp): the relative error is that of a residual then.
 struct Comparison {
   bool bit_equal = false;    // every element equals the reference rounded to the buffer's dtype

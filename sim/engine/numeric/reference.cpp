@@ -171,8 +171,7 @@ class Reference::Builder {
       for (std::size_t a = 0; a < contents_.arrays.size(); ++a) {
         double most = 0;
         for (std::size_t i = 0; i < contents_.arrays[a].size(); ++i)
-          if (const double difference = std::abs((*disturbed)[a][i] - contents_.arrays[a][i]); !std::isnan(difference))
-            most = std::max(most, difference);
+          most = std::max(most, difference_of((*disturbed)[a][i], contents_.arrays[a][i]));
         if (contents_.largest[a] > 0 && !contents_.exact[a] && !contents_.is_judged[a])
           contents_.tolerance[a] = std::max(contents_.tolerance[a], two_digits(room * most / contents_.largest[a]));
       }
@@ -191,10 +190,17 @@ class Reference::Builder {
         std::size_t at = 0;
         for (const auto& of_device : disturbed->outputs)
           for (const double value : of_device[a])
-            if (const double difference = std::abs(value - contents_.arrays[a][at++]); !std::isnan(difference)) most = std::max(most, difference);
+            most = std::max(most, difference_of(value, contents_.arrays[a][at++]));
         if (contents_.largest[a] > 0 && !contents_.exact[a]) contents_.tolerance[a] = std::max(contents_.tolerance[a], two_digits(room * most / contents_.largest[a]));
       }
     }
+  }
+
+  /// Infinite where roundings make a NaN or an infinity of a number, or the other way round.
+  static double difference_of(double disturbed, double value) {
+    if (disturbed == value || (std::isnan(disturbed) && std::isnan(value))) return 0;
+    const double difference = std::abs(disturbed - value);
+    return std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
   }
 
   /// Rounded up, so that it does not depend on the order of additions in a product.

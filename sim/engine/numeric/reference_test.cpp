@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+#include <memory>
+
 #include "sim/engine/numeric/collective_reference.hpp"
 #include "sim/engine/numeric/hand_built_test.hpp"
 #include "sim/engine/numeric/numeric_engine.hpp"
+#include "sim/schedule/source_module.hpp"
 
 namespace podsim {
 namespace {
@@ -193,6 +198,39 @@ TEST(StoresOfPartialSums, CountsRoundingsAlongTheWay) {
   const int again = add(program, "and again", program.tasks[0].op, {2});
   add(program, "scale again", program.tasks[2].op, {again});
   EXPECT_EQ(stores_of_partial_sums(schedule), 2);
+}
+
+/// A module whose result is a number, or another one where roundings are.
+class OfTwoResults final : public SourceModule {
+ public:
+  OfTwoResults(double value, double rounded) : value_{value}, rounded_{rounded} {}
+  Status execute(int, DeviceId, std::span<const Values>, std::span<Values>) const override { return success(); }
+  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation) const override {
+    return Results{std::vector<std::vector<Values>>(inputs.size(), {{8, roundings ? rounded_ : value_}}), false};
+  }
+
+ private:
+  double value_, rounded_;
+};
+
+TEST(Reference, ANumberThatRoundingsMakeANaNIsExpectedWithinNoTolerance) {
+  const auto tolerance = [](double value, double rounded) {
+    Schedule schedule{"module", Mesh{}, {}, SourceResults{}};
+    schedule.programs.push_back({every_device(schedule.mesh), {output("Y", {2}, {{}})}, {}});
+    schedule.source = std::make_shared<const OfTwoResults>(value, rounded);
+    const Expected<Reference> reference = Reference::make(schedule, {});
+    EXPECT_TRUE(reference) << to_text(reference.error());
+    return reference ? reference->widest_tolerance() : -1;
+  };
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(tolerance(4, 4), 1e-5);
+  EXPECT_EQ(tolerance(4, 4.5), 0.5) << "room for 8 times what one trial shows, of the largest value";
+  EXPECT_EQ(tolerance(4, nan), infinite);
+  EXPECT_EQ(tolerance(nan, 4), infinite);
+  EXPECT_EQ(tolerance(infinite, nan), infinite);
+  EXPECT_EQ(tolerance(4, infinite), infinite);
+  EXPECT_EQ(tolerance(nan, nan), 1e-5) << "whatever the roundings";
+  EXPECT_EQ(tolerance(infinite, infinite), 1e-5);
 }
 
 }  // namespace
