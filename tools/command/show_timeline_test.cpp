@@ -43,7 +43,7 @@ TEST(ShowTimeline, AColumnHasTheMarkOfTheOperationThatTakesMostOfIt) {
   const Outcome outcome = podsim("show timeline " + file + " --width 41");
   ASSERT_EQ(outcome.status, exit_done) << outcome.err;
   EXPECT_EQ(outcome.out,
-            "device 5 (row=1,col=1) and 2 alike: 20 ns, 1 ns a column\n"
+            "device 5 (row=1,col=1) and 2 alike:\n20 ns, 1 ns a column\n"
             "\n"
             "                     0\n"
             "                     |-------------------\n"
