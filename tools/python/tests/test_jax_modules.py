@@ -166,7 +166,7 @@ class Steps(unittest.TestCase):
 
     def test_no_range_is_claimed_where_nothing_was_measured(self):
         self.assertIsNone(podsim.jax.simulate(stored("permutes_v4")).range_s)
-        self.assertIn("no range known (the machine's values are those of data sheets)", repr(podsim.jax.simulate(stored("permutes_v4"))))
+        self.assertIn("no range known (the machine's values are those of data sheets)", repr(podsim.jax.simulate(stored("permutes_v4"), machine="tpu_v4:spec")))
 
     def test_compare_ranks(self):
         ranking = podsim.jax.compare({"slow": stored("product_gather_v5e"), "fast": podsim.jax.simulate(stored("product_no_window_v5e"))})
