@@ -44,8 +44,9 @@ MeshSizes default_axes(const Machine& machine, const Slice& slice, int slices) {
 
 /// What JAX calls this kind of device; other machines are laid out as GPUs are: by number.
 DeviceKind kind_of(const Machine& machine) {
-  if (machine.name == "tpu7x") return DeviceKind::tpu_v7;
-  const auto kind = parse_device_kind(machine.name, {});
+  const std::string name = machine.name.substr(0, machine.name.find(':'));  // NAME:spec, the data sheet, is the same device
+  if (name == "tpu7x") return DeviceKind::tpu_v7;
+  const auto kind = parse_device_kind(name, {});
   return kind ? *kind : DeviceKind::gpu;
 }
 

@@ -93,6 +93,15 @@ TEST(Command, ACollectiveHasNoMfuAndDataOfTheMachineIsTrustedAsSpecified) {
   EXPECT_EQ(json_of("run --machine tpu_v4 --slice 4x4x4 --collective all-gather --axis col --bytes 1MiB --engine analytic")["hypothetical"], true) << "a bound";
 }
 
+TEST(Command, ADataSheetHasTheOrderOfDevicesOfItsMachine) {
+  const auto devices = [](const std::string& machine) {
+    std::string json = podsim("show mesh --machine " + machine + " --slice 2x2x4 --mesh x=4,y=4 --mesh-order jax --format json").out;
+    if (const std::size_t at = json.find(":spec"); at != std::string::npos) json.erase(at, 5);
+    return json;
+  };
+  EXPECT_EQ(devices("tpu_v4:spec"), devices("tpu_v4"));
+}
+
 TEST(Command, AFittedMachineIsTrustedAsItsFileSays) {
   Machine machine = *find_machine("tpu_v4");
   machine.trust = {TrustLevel::fitted, "v4 pod", 0.0125, {{CostKind::all_gather, 4, "y", {1 << 10, 16 << 20}, {}, {}, {}}}};
