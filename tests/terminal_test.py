@@ -20,7 +20,7 @@ import unittest
 
 PODSIM = os.path.abspath(sys.argv.pop())
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-POD = ["--machine", "tpu_v4", "--slice"]
+POD = ["--machine", "tpu_v4:spec", "--slice"]
 RUN = ["run", *POD, "4x4", "--gemm", "m=4096,n=4096,k=4096", "--algorithm", "meshslice", "--slice-count", "4"]
 PLAIN = {"TERM": "xterm-256color", "NO_COLOR": ""}
 # Seconds of work on any computer; ended when they have told enough.

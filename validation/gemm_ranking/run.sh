@@ -13,7 +13,7 @@ fi
 layer() {
   local name=$1 n=$2 k=$3
   shift 3
-  local arguments=(compare --machine tpu_v4 --slice 16x16,32x8 --gemm "m=524288,n=$n,k=$k"
+  local arguments=(compare --machine tpu_v4:spec --slice 16x16,32x8 --gemm "m=524288,n=$n,k=$k"
     --algorithms collective,meshslice,summa,cannon,wang,1d-os,1d-ls,1d-fsdp,1d-megatron --dataflow os,ls,rs --slice-count 1,4,16 "$@")
   if [[ -n $csv ]]; then
     "$podsim" "${arguments[@]}" --format csv -o "$csv/$name.csv"

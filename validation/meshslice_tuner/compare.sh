@@ -11,7 +11,7 @@ cat << 'HEAD'
 HEAD
 for parameters in tpu_measured simulation_fit; do
   for chips in 32 64 128 256 512 1024 2048; do
-    "$podsim" tune --machine tpu_v4 --chips "$chips" --slices 2-d --workload gpt3-block --only gemm --top 1 --quiet --format json \
+    "$podsim" tune --machine tpu_v4:spec --chips "$chips" --slices 2-d --workload gpt3-block --only gemm --top 1 --quiet --format json \
       --baseline "meshslice-reference:$parameters" | python3 -c '
 import json, sys
 found = json.load(sys.stdin)

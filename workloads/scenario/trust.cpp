@@ -144,9 +144,11 @@ RunTrust as_what_if(RunTrust trust) {
 std::vector<std::string> lines_of(const RunTrust& trust) {
   const std::string fitted_error = trust.fitted_error ? fmt::format(", median error {}", rough_percent(*trust.fitted_error)) : "";
   if (trust.level == "spec") return {"spec: specified and published values, not calibrated"};
-  if (trust.level == "hypothetical")
-    return {trust.dataset.empty() ? "hypothetical: a what-if"
-                                  : fmt::format("hypothetical: a what-if of a machine fitted to {}{} as it was", trust.dataset, fitted_error)};
+  if (trust.level == "hypothetical") {
+    if (trust.dataset.empty()) return {"hypothetical: a what-if"};
+    return {trust.fitted_error ? fmt::format("hypothetical: a what-if of a machine fitted to {}{} as it was", trust.dataset, fitted_error)
+                               : fmt::format("hypothetical: a what-if of a machine whose values were measured: {}", trust.dataset)};
+  }
   if (trust.level != "extrapolated") {
     const std::string error = trust.error ? fmt::format(", median error {}", rough_percent(*trust.error)) : "";
     std::vector<std::string> lines{trust.dataset.empty() ? trust.level + error : fmt::format("{}: {}{}", trust.level, trust.dataset, error)};

@@ -86,6 +86,14 @@ TEST(Trust, OfAWhatIfHasNoError) {
   EXPECT_EQ(as_what_if(slow), slow);
 }
 
+TEST(Trust, OfAWhatIfOfAMeasuredMachineNamesWhatWasMeasured) {
+  Machine machine = fitted_machine();
+  machine.trust = {TrustLevel::measured, "products on one chip", std::nullopt, {}};
+  const auto broken = with_faults(pod_with(machine, "2x8"), {.slow_devices = {{ChipId{3}, 0, 0.5}}});
+  ASSERT_TRUE(broken) << to_text(broken.error());
+  EXPECT_THAT(lines_of(trust_of(*broken, {})), ElementsAre("hypothetical: a what-if of a machine whose values were measured: products on one chip"));
+}
+
 TEST(Trust, OfCollectivesByAnotherAlgorithmIsExtrapolatedByNobodyKnowsHowMuch) {
   const System system = pod_with(fitted_machine(), "2x8");
   const std::vector<Coverage>& fitted = system.machine.trust.covers;

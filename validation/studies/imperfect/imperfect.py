@@ -127,7 +127,7 @@ def check(podsim):
         gemms = [line.split('"')[1] for line in study if "gemm:" in line]
     for pod, gemm in zip(results.slices, gemms):
         for algorithm in ALGORITHMS:
-            command = [podsim, "run", "--machine", "tpu_v4", "--slice", pod, "--gemm", gemm, "--algorithm", algorithm, "--force", "--format", "json"]
+            command = [podsim, "run", "--machine", "tpu_v4:spec", "--slice", pod, "--gemm", gemm, "--algorithm", algorithm, "--force", "--format", "json"]
             command += ["--slice-count", "4"] if algorithm == "meshslice" else []
             answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found = json.loads(answer)["makespan_s"]

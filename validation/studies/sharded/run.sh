@@ -40,9 +40,9 @@ done
 
 # more options
 lu() {
-  row --machine tpu_v4 --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --precision highest --force "$@"
+  row --machine tpu_v4:spec --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --precision highest --force "$@"
 }
-printf '== LU of 65536 x 65536 float32 (six bf16 passes) on tpu_v4, 16x16 chips\n'
+printf '== LU of 65536 x 65536 float32 (six bf16 passes) on tpu_v4:spec, 16x16 chips\n'
 heading 'algorithm'
 printf '%-30s ' naive
 lu --shard A=x,y --algorithm lu=naive --collectives auto
@@ -59,9 +59,9 @@ printf '\n== Where look-ahead loses: 16384 x 16384 on 4x4 chips\n'
 heading 'algorithm'
 for ahead in 0 1; do
   printf '%-30s ' "block 512, look-ahead $ahead"
-  row --machine tpu_v4 --slice 4x4 --mesh x=4,y=4 --program 'P, L, U = lu(A)' --shape A=16384x16384 --shard A=x,y --precision highest --force --block 512 --look-ahead $ahead
+  row --machine tpu_v4:spec --slice 4x4 --mesh x=4,y=4 --program 'P, L, U = lu(A)' --shape A=16384x16384 --shard A=x,y --precision highest --force --block 512 --look-ahead $ahead
 done
 
 printf '\n== What bounds block 512 with look-ahead\n'
-"$podsim" run --machine tpu_v4 --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --shard A=x,y --precision highest --force \
+"$podsim" run --machine tpu_v4:spec --slice 16x16 --mesh x=16,y=16 --program 'P, L, U = lu(A)' --shape A=65536x65536 --shard A=x,y --precision highest --force \
   --block 512 --look-ahead 1 --explain | sed -n '/^1 % more/,$p'

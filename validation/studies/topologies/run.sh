@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 podsim=${PODSIM:-$here/../../../build/podsim}
 all_to_all=(--machine ideal --set link.bandwidth=45GB/s --mesh-order row-major --collective all-to-all --bytes 128MiB)
-layer=(--machine tpu_v4 --gemm m=131072,n=16384,k=16384)
+layer=(--machine tpu_v4:spec --gemm m=131072,n=16384,k=16384)
 
 # milliseconds of a run, or - where it does not apply
 time_of() {
