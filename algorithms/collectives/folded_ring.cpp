@@ -20,28 +20,28 @@ int device_at(int position, int P) {
 int position_of(int device, int P) { return device % 2 == 0 ? device / 2 : P - 1 - device / 2; }
 
 /// Devices of one parity in a row, first to last, that shift by `by` the block `slope` * own coordinate + `offset`.
-struct Move {
+struct FoldedMove {
   int by, slope, offset;
   int first, last;
 };
 
 /// A step of the ring: every device sends to the next one the block of the device that stands `behind` positions before it on the ring. As a shift
 /// has one distance and its block is affine in the coordinate, a step is up to eight shifts.
-std::vector<Move> moves(int P, int behind) {
-  std::map<std::tuple<int, int, int, int>, Move> found;  // by parity, distance, slope, offset
+std::vector<FoldedMove> moves(int P, int behind) {
+  std::map<std::tuple<int, int, int, int>, FoldedMove> found;  // by parity, distance, slope, offset
   for (int c = 0; c < P; ++c) {
     const int position = position_of(c, P), by = device_at(position + 1, P) - c, block = device_at(position - behind, P);
     const int slope = block % 2 == c % 2 ? 1 : -1, offset = block - slope * c;
-    auto [entry, is_new] = found.try_emplace({c % 2, by, slope, offset}, Move{by, slope, offset, c, c});
+    auto [entry, is_new] = found.try_emplace({c % 2, by, slope, offset}, FoldedMove{by, slope, offset, c, c});
     PODSIM_ASSERT(is_new || entry->second.last == c - 2);
     entry->second.last = c;
   }
-  std::vector<Move> result;
+  std::vector<FoldedMove> result;
   for (const auto& [key, move] : found) result.push_back(move);
   return result;
 }
 
-Guard devices_of(const AxisView& axis, const Move& move) {
+Guard devices_of(const AxisView& axis, const FoldedMove& move) {
   Guard guard = coordinate_in(axis, move.first, move.last + 1);
   if (move.last > move.first) guard.push_back({Affine{{{axis, 1}}, 0, 2}, move.first % 2, move.first % 2 + 1});
   return guard;
@@ -52,11 +52,11 @@ Guard devices_of(const AxisView& axis, const Move& move) {
 Edges around(ProgramBuilder& builder, const Blocks& blocks, const AxisView& axis, bool gathers, const Edges& start, int number) {
   Edges after = start;
   for (int step = 0; step + 1 < axis.size; ++step) {
-    const std::vector<Move> now = moves(axis.size, gathers ? step : step + 1);
+    const std::vector<FoldedMove> now = moves(axis.size, gathers ? step : step + 1);
     // A step may be absent here, and its edges do not pass on.
     after = gathered(builder, join(start, after), now.size());
     Edges last;
-    for (const Move& move : now) {
+    for (const FoldedMove& move : now) {
       const Affine sent{{{axis, move.slope}}, move.offset}, received{{{axis, move.slope}}, move.offset - move.slope * move.by};
       last = join(std::move(last), builder.step(fmt::format("{}{:+}", number + step, move.by),
                                                 Shift{axis, move.by, blocks.block(sent), blocks.block(received),

@@ -29,6 +29,8 @@ std::string plain_spelling(std::string_view name) {
   return plain;
 }
 
+std::string counted(std::int64_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s"); }
+
 std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
 std::string signed_percent(double part) { return fmt::format("{:+.1f} %", 100 * part); }
 std::string rough_percent(double part) { return fmt::format("{:.2g} %", 100 * part); }

@@ -1,6 +1,7 @@
 // Small text functions that readers and printers share.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@ std::string_view trimmed(std::string_view text);
 
 /// A name without case, - and _, so that spellings of it compare as equal: "allreduce" of "All-Reduce" and "all_reduce".
 std::string plain_spelling(std::string_view name);
+
+/// "1 row", "3 rows", "2 microbatches".
+std::string counted(std::int64_t count, std::string_view noun);
 
 /// A share as a percentage with one decimal: "12.3 %".
 std::string percent(double part);

@@ -15,11 +15,11 @@ using test::podsim;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::string small = "run --machine tpu_v4 --slice 2x2 --gemm m=512,n=512,k=512 --algorithm collective";
+const std::string small_product = "run --machine tpu_v4 --slice 2x2 --gemm m=512,n=512,k=512 --algorithm collective";
 
 TEST(Chakra, ARunWritesATraceForEachDeviceAndTheGroups) {
   const Folder folder;
-  const auto plain = json_of(small), told = json_of(small + " --chakra-out " + folder.file("t"));
+  const auto plain = json_of(small_product), told = json_of(small_product + " --chakra-out " + folder.file("t"));
   EXPECT_EQ(told["makespan_s"], plain["makespan_s"]);
   EXPECT_THAT(folder.names(), ElementsAre("t.0.et", "t.1.et", "t.2.et", "t.3.et", "t.groups.json"));
   EXPECT_EQ(test::bytes_of_file(folder.file("t.groups.json")), "{\"1\":[0,1],\"2\":[2,3],\"3\":[0,2],\"4\":[1,3]}\n");
@@ -31,7 +31,7 @@ TEST(Chakra, ARunWritesATraceForEachDeviceAndTheGroups) {
 
 TEST(Chakra, LoweredCollectivesNeedNoGroups) {
   const Folder folder;
-  const auto plain = json_of(small + " --chakra-out " + folder.file("t") + " --chakra-collectives lowered");
+  const auto plain = json_of(small_product + " --chakra-out " + folder.file("t") + " --chakra-collectives lowered");
   EXPECT_THAT(folder.names(), ElementsAre("t.0.et", "t.1.et", "t.2.et", "t.3.et"));
   EXPECT_EQ(json_of("run --machine tpu_v4 --slice 2x2 --chakra " + folder.file("t"))["makespan_s"], plain["makespan_s"]);
 }
@@ -39,7 +39,7 @@ TEST(Chakra, LoweredCollectivesNeedNoGroups) {
 TEST(Chakra, GroupsOfAnEarlierRunDoNotStay) {
   const Folder folder;
   static_cast<void>(folder.file("t.groups.json", R"({"9": [0, 77]})"));
-  const auto plain = json_of(small + " --chakra-out " + folder.file("t") + " --chakra-collectives lowered");
+  const auto plain = json_of(small_product + " --chakra-out " + folder.file("t") + " --chakra-collectives lowered");
   EXPECT_EQ(test::bytes_of_file(folder.file("t.groups.json")), "{}\n");
   EXPECT_EQ(json_of("run --machine tpu_v4 --slice 2x2 --chakra " + folder.file("t"))["makespan_s"], plain["makespan_s"]);
 }
@@ -116,10 +116,10 @@ TEST(Chakra, WrongTracesAndOptionsAreTold) {
   EXPECT_EQ(said("run --machine ideal --chakra " + t + " --chakra-cost guessed"), "--chakra-cost: expected recorded or flops, found \"guessed\"\n");
   EXPECT_EQ(said("run --machine ideal --slice 4 --collective all-gather --bytes 64 --chakra-groups " + groups),
             "--chakra-groups: belongs to --chakra, not to --collective\n");
-  EXPECT_EQ(said(small + " --chakra-collectives lowered"), "--chakra-collectives: expected --chakra-out PREFIX beside it, found none\n");
-  EXPECT_EQ(said(small + " --chakra-out " + folder.file("o") + " --chakra-collectives half"),
+  EXPECT_EQ(said(small_product + " --chakra-collectives lowered"), "--chakra-collectives: expected --chakra-out PREFIX beside it, found none\n");
+  EXPECT_EQ(said(small_product + " --chakra-out " + folder.file("o") + " --chakra-collectives half"),
             "--chakra-collectives: expected whole or lowered, found \"half\"\n");
-  EXPECT_THAT(said(small + " --chakra-out " + folder.file("no/such/folder/o")), HasSubstr("no/such/folder/o.0.et"));
+  EXPECT_THAT(said(small_product + " --chakra-out " + folder.file("no/such/folder/o")), HasSubstr("no/such/folder/o.0.et"));
 }
 
 }  // namespace

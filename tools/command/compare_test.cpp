@@ -198,7 +198,7 @@ TEST(CompareVary, SaysWhatIsWrongBeforeAnythingIsSimulated) {
 
 // ---- What an algorithm finds replicated -------------------------------------------------------------------------------------------------
 
-const std::string product = "compare --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithms all --dataflow os,ls --slice-count 4";
+const std::string compared = "compare --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithms all --dataflow os,ls --slice-count 4";
 
 nlohmann::ordered_json row_of(const nlohmann::ordered_json& json, const std::string& algorithm, const std::string& dataflow) {
   for (const auto& row : json["rows"])
@@ -227,7 +227,7 @@ TEST(CompareLists, AreFreeOfTypingErrors) {
 }
 
 TEST(CompareGiven, AnOperandThatIsNeededWholeIsGatheredFirst) {
-  const auto priced = row_of(json_of(product), "1d-megatron", "os"), given = row_of(json_of(product + " --given X"), "1d-megatron", "os");
+  const auto priced = row_of(json_of(compared), "1d-megatron", "os"), given = row_of(json_of(compared + " --given X"), "1d-megatron", "os");
   EXPECT_EQ(priced["replicated"].dump(), R"([{"tensor":"X","when":"before","copies":16,"gathered":true}])");
   EXPECT_EQ(given["replicated"].dump(), R"([{"tensor":"X","when":"before","copies":16,"gathered":false}])");
   const std::string alone = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm 1d-megatron";
@@ -239,14 +239,14 @@ TEST(CompareGiven, AnOperandThatIsNeededWholeIsGatheredFirst) {
 }
 
 TEST(CompareGiven, TheWinnerIsNoneThatWasSparedItsOperands) {
-  const auto json = json_of(product), given = json_of(product + " --given X");
+  const auto json = json_of(compared), given = json_of(compared + " --given X");
   EXPECT_NE(json["rows"][0]["algorithm"], "1d-megatron");
   EXPECT_EQ(given["rows"][0]["algorithm"], "1d-megatron") << "nothing moves";
   EXPECT_THAT(given["verdicts"][0].get<std::string>(), HasSubstr("1d-megatron os, given X wins"));
   EXPECT_EQ(row_of(json, "1d-megatron", "ls")["replicated"].dump(), R"([{"tensor":"Y","when":"after","copies":16,"gathered":false}])");
   for (const auto& row : json["rows"]) EXPECT_EQ(row.contains("replicated"), row["algorithm"] == "1d-megatron") << row["algorithm"];
-  EXPECT_THAT(podsim(product).out, AllOf(HasSubstr("replicated"), HasSubstr("X gathered first"), HasSubstr("Y left")));
-  EXPECT_THAT(podsim(product + " --given Q").err, HasSubstr("--given: expected X, W or dY, found \"Q\""));
+  EXPECT_THAT(podsim(compared).out, AllOf(HasSubstr("replicated"), HasSubstr("X gathered first"), HasSubstr("Y left")));
+  EXPECT_THAT(podsim(compared + " --given Q").err, HasSubstr("--given: expected X, W or dY, found \"Q\""));
 }
 
 // ---- Meshes across dimensions -----------------------------------------------------------------------------------------------------------

@@ -18,13 +18,13 @@ using test::podsim;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-using Json = nlohmann::ordered_json;
+using ParsedJson = nlohmann::ordered_json;
 
 const std::string block =
     "run --machine tpu_v4 --slice 4x4 --workload llama3-8b-block --batch 4 --algorithm meshslice --slice-count 2 --dataflow os ";
 
 /// HLO text and category as XLA would name the operation; both without the number behind the name.
-std::pair<std::string, std::string> hlo_of(const Json& operation, std::size_t number) {
+std::pair<std::string, std::string> hlo_of(const ParsedJson& operation, std::size_t number) {
   const std::string category = operation["category"];
   const auto named = [&](const std::string& word, const std::string& rest) { return fmt::format("%{}.{} = {}", word, number, rest); };
   if (category == "matmul") return {named("fusion", "bf16[8,8]{1,0} fusion(bf16[8] %a), kind=kOutput"), "convolution fusion"};
@@ -38,7 +38,7 @@ std::pair<std::string, std::string> hlo_of(const Json& operation, std::size_t nu
 }
 
 /// A trace as a TPU would leave it, one operation after the other; `slower` says by how much each is. A step has all of them once per layer.
-std::string trace_of(const Json& run, int steps, const std::function<double(const Json&)>& slower, int layers = 1) {
+std::string trace_of(const ParsedJson& run, int steps, const std::function<double(const ParsedJson&)>& slower, int layers = 1) {
   std::string text =
       R"({"traceEvents":[{"ph":"M","pid":1,"name":"process_name","args":{"name":"/device:TPU:0"}},
 {"ph":"M","pid":1,"tid":3,"name":"thread_name","args":{"name":"XLA Ops"}},{"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"XLA Modules"}})";
@@ -46,7 +46,7 @@ std::string trace_of(const Json& run, int steps, const std::function<double(cons
   for (int step = 0; step < steps; ++step) {
     const double begin = now;
     std::size_t number = 0;
-    for (const Json& operation : run["operations"]) {
+    for (const ParsedJson& operation : run["operations"]) {
       const auto [hlo, category] = hlo_of(operation, ++number);
       const int count = operation["count"];
       const double us = 1e6 * (operation["busy_s"].get<double>() + operation["exposed_s"].get<double>()) * slower(operation) / count;
@@ -64,12 +64,12 @@ std::string trace_of(const Json& run, int steps, const std::function<double(cons
   return text + "]}\n";
 }
 
-double as_it_is(const Json&) { return 1; }
-double slow_gathers(const Json& operation) { return operation["category"] == "all-gather" ? 1.5 : 1; }
+double as_it_is(const ParsedJson&) { return 1; }
+double slow_gathers(const ParsedJson& operation) { return operation["category"] == "all-gather" ? 1.5 : 1; }
 
-double sum(const Json& rows, const char* key) {
+double sum(const ParsedJson& rows, const char* key) {
   double total = 0;
-  for (const Json& row : rows) total += row[key].get<double>();
+  for (const ParsedJson& row : rows) total += row[key].get<double>();
   return total;
 }
 
@@ -77,21 +77,21 @@ TEST(Diff, AProfileOfARunsOwnTimesHasNoGap) {
   const Folder folder;
   const std::string run_file = folder.file("run.json");
   ASSERT_EQ(podsim(block + "--format json -o " + run_file).status, exit_done);
-  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const ParsedJson run = ParsedJson::parse(test::bytes_of_file(run_file));
   const double makespan = run["makespan_s"];
   EXPECT_NEAR(sum(run["operations"], "busy_s"), run["compute_s"].get<double>(), 1e-12);
   EXPECT_NEAR(sum(run["operations"], "exposed_s"), run["exposed_communication_s"].get<double>(), 1e-12);
 
   const std::string profile = folder.file("p.trace.json", trace_of(run, 3, as_it_is));
-  const Json diff = json_of("diff --measured " + profile + " " + run_file);
+  const ParsedJson diff = json_of("diff --measured " + profile + " " + run_file);
   for (const char* key : {"categories", "ops", "unmatched", "sentence"}) EXPECT_TRUE(diff.contains(key)) << key;
   for (const char* key : {"name", "predicted_s", "measured_s", "gap_s", "share"}) EXPECT_TRUE(diff["categories"][0].contains(key)) << key;
   EXPECT_NEAR(sum(diff["categories"], "predicted_s"), makespan, 1e-9 * makespan);
   EXPECT_NEAR(sum(diff["categories"], "measured_s"), diff["measured_s"].get<double>(), 1e-9 * makespan);
   const double most = run["waiting_s"].get<double>() + 1e-6 * makespan;  // the profile has the operations back to back
-  for (const Json& row : diff["categories"]) EXPECT_LT(std::abs(row["gap_s"].get<double>()), most) << row;
-  for (const Json& row : diff["ops"]) EXPECT_LT(std::abs(row["gap_s"].get<double>()), 1e-6 * makespan) << row;
-  for (const Json& row : diff["unmatched"])  // hidden ones, and those whose size nothing tells
+  for (const ParsedJson& row : diff["categories"]) EXPECT_LT(std::abs(row["gap_s"].get<double>()), most) << row;
+  for (const ParsedJson& row : diff["ops"]) EXPECT_LT(std::abs(row["gap_s"].get<double>()), 1e-6 * makespan) << row;
+  for (const ParsedJson& row : diff["unmatched"])  // hidden ones, and those whose size nothing tells
     EXPECT_TRUE(row["time_s"] == 0.0 || row["category"] == "elementwise" || row["category"] == "copy" || row["category"] == "attention") << row;
   EXPECT_THAT(diff["sentence"].get<std::string>(), HasSubstr("as long as predicted"));
   EXPECT_THAT(diff["notes"][0].get<std::string>(), HasSubstr("3 steps: how often the module jit_step(1) ran"));
@@ -102,11 +102,11 @@ TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
   const std::string plan = folder.file("plan.textproto"), run_file = folder.file("run.json");
   ASSERT_EQ(podsim("tune --machine tpu_v4:spec --chips 4 --workload llama3-8b-block --batch 4 --quiet -o " + plan).status, exit_done);
   ASSERT_EQ(podsim("run --plan " + plan + " --format json -o " + run_file).status, exit_done);
-  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const ParsedJson run = ParsedJson::parse(test::bytes_of_file(run_file));
   const std::string profile = folder.file("p.trace.json", trace_of(run, 1, slow_gathers));
-  const Json diff = json_of("diff --measured " + profile + " " + run_file + " --steps 1");
+  const ParsedJson diff = json_of("diff --measured " + profile + " " + run_file + " --steps 1");
   double gathers = 0;
-  for (const Json& operation : run["operations"])
+  for (const ParsedJson& operation : run["operations"])
     if (operation["category"] == "all-gather") gathers += operation["exposed_s"].get<double>();
   ASSERT_GT(gathers, 0.01 * run["makespan_s"].get<double>());
   EXPECT_EQ(diff["categories"][0]["name"], "all-gather");
@@ -124,12 +124,12 @@ TEST(Diff, APlanOfLayersIsComparedWithAProfileOfTheWholeModel) {
   const std::string plan = folder.file("plan.textproto"), run_file = folder.file("run.json");
   ASSERT_EQ(podsim("tune --machine tpu_v4 --chips 4 --workload llama3-8b-block --batch 4 --layers 3 --quiet -o " + plan).status, exit_done);
   ASSERT_EQ(podsim("run --plan " + plan + " --format json -o " + run_file).status, exit_done);
-  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const ParsedJson run = ParsedJson::parse(test::bytes_of_file(run_file));
   const double one = run["makespan_s"];
   EXPECT_EQ(run["blocks"], 3);
 
   const std::string model = folder.file("model.trace.json", trace_of(run, 2, as_it_is, 3));
-  const Json diff = json_of("diff --measured " + model + " " + plan);
+  const ParsedJson diff = json_of("diff --measured " + model + " " + plan);
   EXPECT_EQ(diff["layers"], 3);
   EXPECT_NEAR(diff["predicted_s"].get<double>(), 3 * one, 1e-9);
   EXPECT_NEAR(sum(diff["categories"], "predicted_s"), 3 * one, 1e-9);
@@ -139,11 +139,11 @@ TEST(Diff, APlanOfLayersIsComparedWithAProfileOfTheWholeModel) {
   EXPECT_EQ(json_of("diff --measured " + model + " " + run_file), diff);
 
   const std::string one_block = folder.file("block.trace.json", trace_of(run, 2, as_it_is));
-  const Json of_block = json_of("diff --measured " + one_block + " " + plan + " --layers 1");
+  const ParsedJson of_block = json_of("diff --measured " + one_block + " " + plan + " --layers 1");
   EXPECT_EQ(of_block["layers"], 1);
   EXPECT_NEAR(of_block["predicted_s"].get<double>(), one, 1e-9);
   EXPECT_THAT(of_block["sentence"].get<std::string>(), ::testing::AllOf(HasSubstr("as long as predicted"), ::testing::Not(HasSubstr("layers"))));
-  const Json by_steps = Json::parse(podsim("diff --measured " + model + " " + plan + " --layers 1 --steps 6 --format json").out);
+  const ParsedJson by_steps = ParsedJson::parse(podsim("diff --measured " + model + " " + plan + " --layers 1 --steps 6 --format json").out);
   EXPECT_NEAR(by_steps["measured_s"].get<double>(), of_block["measured_s"].get<double>(), 1e-9);
 }
 
@@ -167,20 +167,20 @@ TEST(Diff, ATableOfStatisticsWillDo) {
   const std::string run_file = folder.file("run.json");
   ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --format json -o " + run_file).status,
             exit_done);
-  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const ParsedJson run = ParsedJson::parse(test::bytes_of_file(run_file));
   double flops = 0, busy = 0;
-  for (const Json& operation : run["operations"])
+  for (const ParsedJson& operation : run["operations"])
     if (operation["category"] == "matmul") flops = operation["flops"], busy = operation["busy_s"];
   const std::string table =
       folder.file("stats.csv", fmt::format("category,hlo_op,occurrences,avg_self_time_us,model_GFLOPs\nconvolution fusion,fusion.1,160,{},{}\n"
                                            "loop fusion,fusion.2,160,100,0\n",
                                            busy * 2e6, flops / (busy * 2e9)));
-  const Json diff = json_of("diff --measured " + table + " --devices 16 --steps 10 " + run_file);
+  const ParsedJson diff = json_of("diff --measured " + table + " --devices 16 --steps 10 " + run_file);
   ASSERT_EQ(diff["ops"].size(), 1u);
   EXPECT_EQ(diff["ops"][0]["measured"][0], "fusion.1");
   EXPECT_NEAR(diff["ops"][0]["gap_s"].get<double>(), busy, 1e-6 * busy);
   bool listed = false;
-  for (const Json& row : diff["unmatched"])
+  for (const ParsedJson& row : diff["unmatched"])
     listed |= row["name"] == "fusion.2" && row["side"] == "measured" && std::abs(row["time_s"].get<double>() - 1e-4) < 1e-12;
   EXPECT_TRUE(listed) << diff["unmatched"];
 }
@@ -191,12 +191,12 @@ TEST(Diff, AForeignProfileIsWarnedOfWithWhatIsMostAlike) {
   const std::string own = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm meshslice --slice-count 4 ";
   ASSERT_EQ(podsim(own + "--format json -o " + run_file).status, exit_done);
   ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --collective all-to-all --axis row --bytes 64MiB --format json -o " + other_file).status, exit_done);
-  const std::string foreign = folder.file("foreign.trace.json", trace_of(Json::parse(test::bytes_of_file(other_file)), 1, as_it_is));
+  const std::string foreign = folder.file("foreign.trace.json", trace_of(ParsedJson::parse(test::bytes_of_file(other_file)), 1, as_it_is));
   const Outcome outcome = podsim("diff --measured " + foreign + " " + run_file + " --format json");
   EXPECT_EQ(outcome.status, exit_done);
   EXPECT_THAT(outcome.err, StartsWith("podsim: warning: matched 0 of "));
   EXPECT_THAT(outcome.err, HasSubstr("is nearest to measured \"all-to-all.1\" (all-to-all, 67.11 MB)"));
-  const Json diff = Json::parse(outcome.out);
+  const ParsedJson diff = ParsedJson::parse(outcome.out);
   EXPECT_EQ(diff["matching"]["predicted"]["matched"], 0);
   EXPECT_EQ(diff["matching"]["measured"]["of"], 1);
   EXPECT_EQ(diff["matching"]["nearest"][0]["measured"]["name"], "all-to-all.1");
@@ -206,10 +206,10 @@ TEST(Diff, AForeignProfileIsWarnedOfWithWhatIsMostAlike) {
   const Outcome beside = podsim(own + "--trace " + folder.file("t.json") + " --with " + foreign + " --format json");
   EXPECT_EQ(beside.status, exit_done);
   EXPECT_THAT(beside.err, HasSubstr("podsim: warning: matched 0 of "));
-  EXPECT_THAT(Json::parse(beside.out)["notes"].dump(), HasSubstr("matched 0 of "));
+  EXPECT_THAT(ParsedJson::parse(beside.out)["notes"].dump(), HasSubstr("matched 0 of "));
   EXPECT_THAT(test::bytes_of_file(folder.file("t.json")), HasSubstr("of 1 measured ones\"}"));
 
-  const std::string own_profile = folder.file("own.trace.json", trace_of(Json::parse(test::bytes_of_file(run_file)), 1, as_it_is));
+  const std::string own_profile = folder.file("own.trace.json", trace_of(ParsedJson::parse(test::bytes_of_file(run_file)), 1, as_it_is));
   EXPECT_EQ(podsim("diff --measured " + own_profile + " " + run_file).err, "");
   EXPECT_THAT(podsim(own + "--trace " + folder.file("t.json") + " --with " + own_profile).err, Not(HasSubstr("warning")));
 }
@@ -219,14 +219,14 @@ TEST(Diff, StepsThatTheProfileDoesNotHaveAreToldOrRefused) {
   const std::string run_file = folder.file("run.json");
   ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm meshslice --slice-count 4 --format json -o " + run_file).status,
             exit_done);
-  const std::string profile = folder.file("p.trace.json", trace_of(Json::parse(test::bytes_of_file(run_file)), 1, as_it_is));
+  const std::string profile = folder.file("p.trace.json", trace_of(ParsedJson::parse(test::bytes_of_file(run_file)), 1, as_it_is));
   const std::string line = "diff --measured " + profile + " " + run_file + " --steps ";
   EXPECT_EQ(podsim(line + "1").err, "");
   const Outcome two = podsim(line + "2 --format json");
   EXPECT_EQ(two.status, exit_done);
   EXPECT_EQ(two.err,
             "podsim: warning: --steps 2 divides the profile by 2, but it has 1 step: how often the module jit_step(1) ran on /device:TPU:0\n");
-  EXPECT_EQ(Json::parse(two.out)["warnings"].size(), 1U);
+  EXPECT_EQ(ParsedJson::parse(two.out)["warnings"].size(), 1U);
   const Outcome many = podsim(line + "50");
   EXPECT_EQ(many.status, exit_bad_input);
   EXPECT_THAT(many.err, HasSubstr("p.trace.json: expected --steps up to 4, as often as "));
@@ -235,12 +235,12 @@ TEST(Diff, StepsThatTheProfileDoesNotHaveAreToldOrRefused) {
 
 TEST(Diff, SaysWhatIsWrong) {
   const Folder folder;
-  const std::string run_file = folder.file("run.json"), good = folder.file("good.json", trace_of(Json{{"operations", Json::array()}}, 1, as_it_is));
+  const std::string run_file = folder.file("run.json"), good = folder.file("good.json", trace_of(ParsedJson{{"operations", ParsedJson::array()}}, 1, as_it_is));
   ASSERT_EQ(podsim("run --machine ideal --slice 4 --collective all-gather --axis row --bytes 64MiB --format json -o " + run_file).status, exit_done);
-  const Json run = Json::parse(test::bytes_of_file(run_file));
+  const ParsedJson run = ParsedJson::parse(test::bytes_of_file(run_file));
   const std::string profile = folder.file("p.json", trace_of(run, 1, as_it_is));
   ASSERT_EQ(podsim("diff --measured " + profile + " " + run_file).status, exit_done) << podsim("diff --measured " + profile + " " + run_file).err;
-  Json without = run, wrong = run;
+  ParsedJson without = run, wrong = run;
   without.erase("operations");
   wrong["operations"][0]["busy_s"] = "long";
   const std::string measured = "diff --measured " + profile + " ";

@@ -22,7 +22,7 @@ using test::podsim;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Json = nlohmann::ordered_json;
+using ParsedJson = nlohmann::ordered_json;
 
 const std::string product = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm meshslice --slice-count 2 --quiet ";
 
@@ -47,17 +47,17 @@ Record recorded(const std::string& line, const Folder& folder) {
 }
 
 /// What a page holds as data.
-Json data_in(const std::string& page) {
+ParsedJson data_in(const std::string& page) {
   const std::string begin = "<script id=\"records\" type=\"application/json\">";
   const std::size_t from = page.find(begin) + begin.size();
-  return Json::parse(page.substr(from, page.find("</script>", from) - from));
+  return ParsedJson::parse(page.substr(from, page.find("</script>", from) - from));
 }
 
 TEST(RunRecord, HasTheFiguresOfTheRunWithItsDetails) {
   const Folder folder;
   const Record record = recorded(product, folder);
-  const Json kept = Json::parse(record.result);
-  Json printed = test::json_of(product + "--explain --per device,link");
+  const ParsedJson kept = ParsedJson::parse(record.result);
+  ParsedJson printed = test::json_of(product + "--explain --per device,link");
   for (const char* time : {"wall_s", "build_s"}) printed.erase(time);
   EXPECT_EQ(kept, printed);
   EXPECT_THAT(record.command, HasSubstr("podsim run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096"));
@@ -67,8 +67,8 @@ TEST(RunRecord, HasTheFiguresOfTheRunWithItsDetails) {
 
 TEST(RunRecord, PrintsWhatIsPrintedWithoutIt) {
   const Folder folder;
-  Json with = test::json_of(product + "--record " + folder.file("a.record")), without = test::json_of(product);
-  for (Json* json : {&with, &without}) json->erase("wall_s"), json->erase("build_s");
+  ParsedJson with = test::json_of(product + "--record " + folder.file("a.record")), without = test::json_of(product);
+  for (ParsedJson* json : {&with, &without}) json->erase("wall_s"), json->erase("build_s");
   EXPECT_EQ(with, without);
 }
 
@@ -84,7 +84,7 @@ TEST(RunRecord, TimelinesOfRepresentativesStandForAllDevices) {
     for (const RecordedLine& line : record.timelines.front().lines)
       if (line.name == "compute")
         for (const RecordedBar& bar : line.bars) core += bar.end - bar.begin;
-    EXPECT_NEAR(static_cast<double>(core.count()), Json::parse(record.result)["compute_s"].get<double>() * 1e12, 0.5) << fold;
+    EXPECT_NEAR(static_cast<double>(core.count()), ParsedJson::parse(record.result)["compute_s"].get<double>() * 1e12, 0.5) << fold;
   }
 }
 
@@ -115,10 +115,10 @@ TEST(RunRecord, EveryLinkHasItsTraffic) {
       sum += folded.network->links[l].bytes;
       most = std::max(most, folded.network->links[l].utilisation);
     }
-    const Json result = Json::parse(folded.result);
+    const ParsedJson result = ParsedJson::parse(folded.result);
     EXPECT_EQ(sum, result["link_bytes"].get<double>()) << line;
     double printed = 0;
-    for (const Json& link : result["per_link"])
+    for (const ParsedJson& link : result["per_link"])
       if (!link["link"].get<std::string>().starts_with("HBM")) printed = std::max(printed, link["utilisation"].get<double>());
     EXPECT_EQ(most, printed) << line;
   }
@@ -145,10 +145,10 @@ TEST(RunRecord, CallsAreOfAKindOfTheirOwnAndWhatTheyHoldIsTheFiguresOfTheRun) {
   const Folder folder;
   for (const std::string& line : with_calls) {
     const Record record = recorded(line, folder);
-    const Json result = Json::parse(record.result);
+    const ParsedJson result = ParsedJson::parse(record.result);
     std::int64_t calls = 0;
     for (const RecordedTimeline& timeline : record.timelines) {
-      const auto own = std::find_if(result["per_device"].begin(), result["per_device"].end(), [&](const Json& device) { return device["device"] == timeline.device; });
+      const auto own = std::find_if(result["per_device"].begin(), result["per_device"].end(), [&](const ParsedJson& device) { return device["device"] == timeline.device; });
       ASSERT_NE(own, result["per_device"].end());
       EXPECT_NEAR(static_cast<double>(sum_of(timeline, "compute").count()), (*own)["compute_s"].get<double>() * 1e12, 0.5) << timeline.name;
       ASSERT_EQ(timeline.lines.front().name, "calls");
@@ -177,7 +177,7 @@ TEST(RunRecord, WhatIsInFlightInCallsIsThatOfTheAxis) {
   const Folder folder;
   for (const auto& [line, axis] : {std::pair{with_calls[1], "fsdp"}, {with_calls[2], "row"}}) {  // all that moves along it is in calls
     const Record record = recorded(line, folder);
-    const Json found = Json::parse(record.result)["axes"][0];
+    const ParsedJson found = ParsedJson::parse(record.result)["axes"][0];
     EXPECT_EQ(found["axis"], axis);
     EXPECT_NEAR(static_cast<double>(sum_of(record.timelines.front(), std::string{axis} + " in calls").count()), found["in_flight_s"].get<double>() * 1e12, 0.5);
   }
@@ -198,7 +198,7 @@ TEST(RunRecord, LinksOfCallsCarryWhatTheyDoWrittenOut) {
     EXPECT_NEAR(one.utilisation, other.utilisation, 1e-2 * other.utilisation) << l << ": of makespans that differ by what moves beside calls";
     sum += one.bytes;
   }
-  EXPECT_EQ(sum, Json::parse(played.result)["link_bytes"].get<double>());
+  EXPECT_EQ(sum, ParsedJson::parse(played.result)["link_bytes"].get<double>());
 }
 
 TEST(RunRecord, LiveMemoryReachesThePeakOfTheDevice) {
@@ -212,8 +212,8 @@ TEST(RunRecord, LiveMemoryReachesThePeakOfTheDevice) {
         now += timeline.memory[c].by;
         if (c + 1 == timeline.memory.size() || timeline.memory[c + 1].at > timeline.memory[c].at) peak = std::max(peak, now);
       }
-      const Json devices = Json::parse(record.result)["per_device"];
-      const auto own = std::find_if(devices.begin(), devices.end(), [&](const Json& device) { return device["device"] == timeline.device; });
+      const ParsedJson devices = ParsedJson::parse(record.result)["per_device"];
+      const auto own = std::find_if(devices.begin(), devices.end(), [&](const ParsedJson& device) { return device["device"] == timeline.device; });
       ASSERT_NE(own, devices.end());
       EXPECT_EQ(peak.count(), (*own)["peak_memory_bytes"].get<std::int64_t>()) << line;
     }
@@ -239,14 +239,14 @@ TEST(Record, OfEveryVerbHasItsResult) {
   for (const auto& [kind, line] : other_verbs) {
     const Record record = recorded(line, folder);
     EXPECT_EQ(record.kind, kind) << line;
-    Json printed = test::json_of(line);
+    ParsedJson printed = test::json_of(line);
     printed.erase("wall_s");
     if (printed.contains("rows"))
-      for (Json& row : printed["rows"]) row.erase("wall_s"), row.erase("build_s");
-    EXPECT_EQ(Json::parse(record.result), printed) << line;
+      for (ParsedJson& row : printed["rows"]) row.erase("wall_s"), row.erase("build_s");
+    EXPECT_EQ(ParsedJson::parse(record.result), printed) << line;
     const std::string bytes = write_record(record);
     EXPECT_EQ(write_record(recorded(line + " --threads 1", folder)), bytes) << line;
-    const Json data = data_in(page_of({record}, {"a"}));
+    const ParsedJson data = data_in(page_of({record}, {"a"}));
     EXPECT_EQ(data[0]["kind"], std::string{name_of(kind)});
     EXPECT_EQ(data[0]["result"], printed) << line;
   }
@@ -258,7 +258,7 @@ TEST(Record, OfASweepHasItsPointsFromARunAndFromAStore) {
                                         "format_version: 1\nsweep { machine: \"tpu_v4\" slice: \"2x2\" gemm: \"m=1024,n=1024,k=1024\" algorithm: [\"collective\", \"wang\"] }\n");
   const Record record = recorded("sweep " + sweep + " --store " + folder.file("store") + " --quiet", folder);
   EXPECT_EQ(record.kind, ResultKind::sweep);
-  EXPECT_EQ(Json::parse(record.result), test::json_of("sweep --store " + folder.file("store") + " --export json"));
+  EXPECT_EQ(ParsedJson::parse(record.result), test::json_of("sweep --store " + folder.file("store") + " --export json"));
   EXPECT_EQ(recorded("sweep --quiet --store " + folder.file("store"), folder).result, record.result);
 }
 
@@ -364,7 +364,7 @@ TEST(ReportPage, AnyBytesOfNamesAndOneLongLabelAreText) {
   record.network->nodes.front() = record.memory_kinds.front() = "\"</script><script>alert(1)</script>";
   const std::string page = page_of({record}, {"a"});
   EXPECT_THAT(page, Not(HasSubstr("</script><script>alert(1)")));
-  const Json data = data_in(page);
+  const ParsedJson data = data_in(page);
   EXPECT_EQ(data[0]["tasks"][0].get<std::string>(), label);
   EXPECT_EQ(data[0]["network"]["nodes"][0].get<std::string>(), record.network->nodes.front());
 }
@@ -407,8 +407,8 @@ TEST(ReportPage, TheJsonOfARunMakesOneThatSaysWhatIsMissing) {
   const std::string json = folder.file("run.json"), page = folder.file("page.html");
   ASSERT_EQ(podsim(product + "--format json -o " + json).status, exit_done);
   ASSERT_EQ(podsim("report " + json + " -o " + page).status, exit_done);
-  const Json data = data_in(bytes_of_file(page));
-  EXPECT_EQ(data[0]["result"], Json::parse(bytes_of_file(json)));
+  const ParsedJson data = data_in(bytes_of_file(page));
+  EXPECT_EQ(data[0]["result"], ParsedJson::parse(bytes_of_file(json)));
   EXPECT_THAT(data[0]["missing"][0].get<std::string>(), HasSubstr("--record"));
 }
 

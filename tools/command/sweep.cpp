@@ -111,7 +111,7 @@ int run_file(const std::string& file, const std::string& store_file, const std::
 }
 
 /// Errors: options that do not go together.
-Status check_options(const Options& options) {
+Status go_together(const Options& options) {
   const int asked = static_cast<int>(options.has("export")) + static_cast<int>(options.has("query")) + static_cast<int>(options.flag("status"));
   if (asked > 1) return Diagnostic{{}, "expected one of --export, --query and --status, found several"};
   if (options.has("merge")) {
@@ -135,7 +135,7 @@ int sweep_verb(const std::vector<std::string>& arguments, Console& console) {
   const Parsed parsed = parse(arguments, sweep_options(), usage_of("sweep"), console, merges ? "merge" : "file");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
-  if (auto ok = check_options(options); !ok) return report(ok.error(), console);
+  if (auto ok = go_together(options); !ok) return report(ok.error(), console);
   std::optional<SweepShard> shard;
   if (options.has("shard")) {
     const auto read = parse_shard(options.text("shard"), option("shard"));

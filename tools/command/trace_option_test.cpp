@@ -18,7 +18,7 @@ using test::Outcome;
 using test::podsim;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Json = nlohmann::ordered_json;
+using ParsedJson = nlohmann::ordered_json;
 
 const std::string gather4 = "run --machine ideal --slice 4 --collective all-gather --axis row --bytes 64 ";
 
@@ -89,7 +89,7 @@ TEST(TraceOption, TheFileSaysWhatRan) {
   const Outcome outcome = podsim(gather4 + "--trace " + folder.file("t.json") + " --format json");
   ASSERT_EQ(outcome.status, exit_done) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  const Json trace = Json::parse(bytes_of_file(folder.file("t.json")));
+  const ParsedJson trace = ParsedJson::parse(bytes_of_file(folder.file("t.json")));
   EXPECT_THAT(test::keys(trace), ElementsAre("displayTimeUnit", "metadata", "traceEvents"));
   EXPECT_EQ(trace["displayTimeUnit"], "ns");
   // Three steps of half of 64 bytes, each way round: 0.32 ns each.
@@ -97,7 +97,7 @@ TEST(TraceOption, TheFileSaysWhatRan) {
                                           R"(","machine":"ideal","slice":"4","mesh":"row=4","schedule":"all-gather","engine":"des",)"
                                           R"("makespan_us":"0.000960","devices":"0-3 of 4"})");
   double last = 0;
-  for (const Json& event : trace["traceEvents"])
+  for (const ParsedJson& event : trace["traceEvents"])
     if (event["ph"] == "X") last = std::max(last, event["ts"].get<double>() + event["dur"].get<double>());
   EXPECT_DOUBLE_EQ(last, 0.00096);
 }
@@ -110,8 +110,8 @@ TEST(TraceOption, OfMoreThanSixteenDevicesTheFirstSixteenUnlessAsked) {
     const Outcome outcome = podsim(run + options);
     EXPECT_EQ(outcome.status, exit_done) << outcome.err;
     std::set<int> pids;
-    const Json trace = Json::parse(bytes_of_file(file));
-    for (const Json& event : trace["traceEvents"]) pids.insert(event["pid"].get<int>());
+    const ParsedJson trace = ParsedJson::parse(bytes_of_file(file));
+    for (const ParsedJson& event : trace["traceEvents"]) pids.insert(event["pid"].get<int>());
     return std::pair(pids.size(), trace["metadata"]["devices"].get<std::string>() + "|" + outcome.err);
   };
   EXPECT_EQ(processes(""),
@@ -128,13 +128,13 @@ TEST(TraceOption, RepresentativesAreOneOfEachClassAndSayHowManyAreAlike) {
   const auto written = [&](const std::string& devices) {
     const Outcome outcome = podsim(run + devices);
     EXPECT_EQ(outcome.status, exit_done) << outcome.err;
-    return Json::parse(bytes_of_file(file));
+    return ParsedJson::parse(bytes_of_file(file));
   };
   int alike = 0;
   std::string devices;
-  Json without = Json::array();
-  const Json trace = written("representatives");
-  for (const Json& event : trace["traceEvents"]) {
+  ParsedJson without = ParsedJson::array();
+  const ParsedJson trace = written("representatives");
+  for (const ParsedJson& event : trace["traceEvents"]) {
     if (event["name"] == "process_name") devices += (devices.empty() ? "" : ",") + std::to_string(event["pid"].get<int>() - 1);
     if (event["name"] == "process_labels")
       alike += std::stoi(event["args"]["labels"].get<std::string>());

@@ -7,6 +7,7 @@
 
 #include "sim/base/csv.hpp"
 #include "sim/base/invariant.hpp"
+#include "sim/base/text.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 
@@ -16,10 +17,6 @@ namespace {
 using Commands = std::vector<PipelineCommand>;
 
 constexpr std::int64_t most_shown_in_full = 1 << 16;  // stages x microbatches: 0.7 GB as JSON is made
-
-std::string counted(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
-}
 
 /// "0-1, 4-5": the layers of a rank's stages, which are consecutive within a stage.
 std::string layers_text(const PipelineStep& step, int rank) {

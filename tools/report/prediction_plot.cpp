@@ -19,7 +19,7 @@ namespace {
 // Okabe and Ito's palette, without yellow, which is too light on white.
 constexpr std::array<std::string_view, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#7f7f7f"};
 
-constexpr double panel_width = 420, panel_height = 360, left_margin = 80, top_margin = 50, gap = 90, legend_row = 18, foot = 60;
+constexpr double panel_width = 420, panel_height = 360, left_margin = 80, top_margin = 50, panel_gap = 90, legend_row = 18, foot = 60;
 constexpr double most_error = 0.5, band = 0.1;
 constexpr std::size_t most_tooltips = 1000;  // points with one: a picture of more would be megabytes
 
@@ -67,7 +67,7 @@ class Picture {
       count += group.points.size();
     }
     dots_only_ = count > most_tooltips;
-    const double width = left_margin + 2 * panel_width + gap + 30;
+    const double width = left_margin + 2 * panel_width + panel_gap + 30;
     const double height = top_margin + panel_height + foot + legend_row * static_cast<double>((shown + 2) / 3) + 10;
     svg_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" "
@@ -84,7 +84,7 @@ class Picture {
   }
 
  private:
-  static constexpr PointPlace first_{left_margin, top_margin}, second_{left_margin + panel_width + gap, top_margin};
+  static constexpr PointPlace first_{left_margin, top_margin}, second_{left_margin + panel_width + panel_gap, top_margin};
 
   void frame(PointPlace corner, std::string_view label) {
     svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#444\"/>\n", corner.x, corner.y,

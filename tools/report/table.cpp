@@ -18,7 +18,7 @@ thread_local std::size_t screen_columns = 0;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr std::size_t gap = 2;  // between columns
+constexpr std::size_t column_gap = 2;  // between columns
 
 std::vector<std::size_t> widths_of(const Rows& rows) {
   std::vector<std::size_t> widths;
@@ -30,7 +30,7 @@ std::vector<std::size_t> widths_of(const Rows& rows) {
   return widths;
 }
 
-std::size_t total(const std::vector<std::size_t>& widths) { return std::accumulate(widths.begin(), widths.end(), gap * (widths.empty() ? 0 : widths.size() - 1)); }
+std::size_t total(const std::vector<std::size_t>& widths) { return std::accumulate(widths.begin(), widths.end(), column_gap * (widths.empty() ? 0 : widths.size() - 1)); }
 
 void drop(Rows& rows, std::size_t column) {
   for (auto& row : rows)
@@ -97,7 +97,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
   std::vector<std::size_t> widths = widths_of(rows);
   constexpr std::size_t narrowest = 20;
   if (screen_columns > 0 && total(widths) > screen_columns) {
-    if (widths.size() == 2 && widths[0] + gap + narrowest <= screen_columns) return in_two_columns(rows, widths[0], screen_columns - widths[0] - gap);
+    if (widths.size() == 2 && widths[0] + column_gap + narrowest <= screen_columns) return in_two_columns(rows, widths[0], screen_columns - widths[0] - column_gap);
     if (widths.size() > 2) {
       Rows fewer = rows;
       std::size_t left_of_fewer = left;

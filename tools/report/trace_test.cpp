@@ -16,7 +16,7 @@ using testing::copy;
 using ::testing::ElementsAre;
 using testing::events_of_phase;
 using ::testing::IsEmpty;
-using Json = nlohmann::ordered_json;
+using ParsedJson = nlohmann::ordered_json;
 using testing::neighbour;
 using testing::part;
 using testing::shift;
@@ -24,9 +24,9 @@ using testing::trace_json;
 using testing::Writer;
 
 /// Without the bars above the tasks.
-std::vector<Json> tasks_of(const Json& trace) {
-  std::vector<Json> events = events_of_phase(trace, "X");
-  std::erase_if(events, [](const Json& event) { return !event.at("args").contains("op"); });
+std::vector<ParsedJson> tasks_of(const ParsedJson& trace) {
+  std::vector<ParsedJson> events = events_of_phase(trace, "X");
+  std::erase_if(events, [](const ParsedJson& event) { return !event.at("args").contains("op"); });
   return events;
 }
 
@@ -129,7 +129,7 @@ TEST(Trace, TheSliceIsTheFirstWordOfAnSAndANumber) {
 }
 
 TEST(Trace, EveryArgumentIsAStringAndKeysAreSorted) {
-  for (const Json& event : events_of_phase(trace_json(line_of(2), cut_and_pass()), "X")) {
+  for (const ParsedJson& event : events_of_phase(trace_json(line_of(2), cut_and_pass()), "X")) {
     std::vector<std::string> keys;
     for (const auto& [key, value] : event.at("args").items()) {
       EXPECT_TRUE(value.is_string()) << event;
@@ -156,10 +156,10 @@ TEST(Trace, HalvesOfAChannelNameTheirPeersAndMeet) {
   const BufferId b = w.scratch("b", {2});
   w.add("wait", copy(part(b, 0, 1), part(b, 1, 1)));
   w.add("in", Recv{5, {Affine{0}}, part(b, 0, 2), Combine::replace});
-  const Json trace = trace_json(testing::small_system(testing::plain_machine(), {4}, false, {{"x", 4}}), w.schedule);
+  const ParsedJson trace = trace_json(testing::small_system(testing::plain_machine(), {4}, false, {{"x", 4}}), w.schedule);
   std::vector<std::string> names;
-  for (const Json& event : events_of_phase(trace, "M")) {
-    const Json& name = event.at("args").value("name", Json{});
+  for (const ParsedJson& event : events_of_phase(trace, "M")) {
+    const ParsedJson& name = event.at("args").value("name", ParsedJson{});
     if (!name.is_null()) names.push_back(name);
   }
   EXPECT_THAT(names, ElementsAre("device 0 (x=0)", "step", "channel send", "device 1 (x=1)", "device 2 (x=2)", "device 3 (x=3)", "step", "compute",
@@ -185,15 +185,15 @@ TEST(Trace, ArrowsGoToDevicesOfTheTraceOnly) {
   w.add("pass", shift(w.axis(0), 1, part(a, 0, 4), part(b, 0, 4)));
   const auto model = testing::model_of(pod, w.schedule);
   ASSERT_TRUE(model);
-  const Json some = Json::parse(testing::trace_text(*model, {DeviceId{0}, DeviceId{1}, DeviceId{3}}));
+  const ParsedJson some = ParsedJson::parse(testing::trace_text(*model, {DeviceId{0}, DeviceId{1}, DeviceId{3}}));
   std::vector<std::pair<int, int>> arrows;  // pids
-  for (const Json& start : events_of_phase(some, "s"))
-    for (const Json& end : events_of_phase(some, "f"))
+  for (const ParsedJson& start : events_of_phase(some, "s"))
+    for (const ParsedJson& end : events_of_phase(some, "f"))
       if (start.at("id") == end.at("id")) arrows.emplace_back(start.at("pid"), end.at("pid"));
   EXPECT_THAT(arrows, ::testing::UnorderedElementsAre(std::pair(1, 2), std::pair(4, 1)));
   EXPECT_EQ(events_of_phase(some, "s").size(), 2u);
   EXPECT_EQ(events_of_phase(some, "f").size(), 2u);
-  const Json one = Json::parse(testing::trace_text(*model, {DeviceId{2}}));
+  const ParsedJson one = ParsedJson::parse(testing::trace_text(*model, {DeviceId{2}}));
   EXPECT_EQ(tasks_of(one).size(), 2u);
   EXPECT_THAT(events_of_phase(one, "s"), IsEmpty());
 }

@@ -47,7 +47,7 @@ std::int64_t saturating_product(std::initializer_list<std::int64_t> factors) {
 }
 
 /// nullptr: the call has no such operand.
-const HloShape* operand_of(const HloComputation& computation, const HloInstruction& call, std::size_t position) {
+const HloShape* operand_shape(const HloComputation& computation, const HloInstruction& call, std::size_t position) {
   if (position >= call.operands.size() || call.operands[position] == HloInstruction::missing) return nullptr;
   return &*computation.instructions[static_cast<std::size_t>(call.operands[position])].shape;
 }
@@ -55,7 +55,7 @@ const HloShape* operand_of(const HloComputation& computation, const HloInstructi
 std::vector<const HloShape*> float_operands(const HloComputation& computation, const HloInstruction& call) {
   std::vector<const HloShape*> found;
   for (std::size_t i = 0; i < call.operands.size(); ++i)
-    if (const HloShape* const shape = operand_of(computation, call, i); shape != nullptr && shape->is_array() && is_float(shape->type)) found.push_back(shape);
+    if (const HloShape* const shape = operand_shape(computation, call, i); shape != nullptr && shape->is_array() && is_float(shape->type)) found.push_back(shape);
   return found;
 }
 
@@ -116,7 +116,7 @@ Counted stated(const OneCall& call) {
   const auto add = [&](const HloShape& shape) { elsewhere = saturated_sum(elsewhere, device_bytes(shape) - device_bytes_in(shape, HloMemory::hbm)); };
   add(*call.instruction.shape);
   for (std::size_t i = 0; i < call.instruction.operands.size(); ++i)
-    if (const HloShape* const shape = operand_of(call.computation, call.instruction, i)) add(*shape);
+    if (const HloShape* const shape = operand_shape(call.computation, call.instruction, i)) add(*shape);
   made.bytes = Bytes{std::max<std::int64_t>(0, stated->bytes - elsewhere.count())};
   return made;
 }
@@ -126,7 +126,7 @@ Bytes bytes_of_library(const OneCall& call) {
   Bytes bytes;
   const auto add = [&](const HloShape& shape) { bytes = saturated_sum(bytes, device_bytes_in(shape, HloMemory::hbm)); };
   for (std::size_t i = 0; i < call.instruction.operands.size(); ++i)
-    if (const HloShape* const shape = operand_of(call.computation, call.instruction, i)) add(*shape);
+    if (const HloShape* const shape = operand_shape(call.computation, call.instruction, i)) add(*shape);
   const HloShape& results = *call.instruction.shape;
   if (!results.is_tuple()) add(results);
   for (std::size_t i = 0; i < results.elements.size(); ++i) {
@@ -140,7 +140,7 @@ Bytes bytes_of_library(const OneCall& call) {
 Counted library_product(const OneCall& call) {
   const bool is_gemm = call.target.starts_with("__cublas$gemm") || call.target.starts_with("__cublas$lt$matmul");
   const bool is_convolution = call.target.starts_with("__cudnn$conv");
-  const HloShape *left = operand_of(call.computation, call.instruction, 0), *right = operand_of(call.computation, call.instruction, 1);
+  const HloShape *left = operand_shape(call.computation, call.instruction, 0), *right = operand_shape(call.computation, call.instruction, 1);
   if ((!is_gemm && !is_convolution) || left == nullptr || right == nullptr || !left->is_array() || !right->is_array()) return std::nullopt;
   HloInstruction as;
   as.opcode = is_gemm ? HloOpcode::dot : HloOpcode::convolution;
@@ -170,10 +170,10 @@ SplashMask splash_mask(const OneCall& call, const AttentionShapes& of) {
   const bool by_keys = call.says("dkv");
   const std::int64_t kept = by_keys ? of.queries : of.keys;
   const auto block = told_number(call.instruction.attributes->frontend_attributes, by_keys ? "block_q_dkv" : call.says("_dq") ? "block_kv_dq" : "block_kv\\\"");
-  const HloShape* const grid = operand_of(call.computation, call.instruction, 0);
+  const HloShape* const grid = operand_shape(call.computation, call.instruction, 0);
   if (block && *block > 0 && kept > 0 && grid != nullptr && grid->is_array() && is_integer(grid->type) && grid->rank() == 3)
     mask.share = std::min(1.0, static_cast<double>(grid->dims[by_keys ? 1 : 2]) * static_cast<double>(*block) / static_cast<double>(kept));
-  const HloShape* const last = operand_of(call.computation, call.instruction, call.instruction.operands.size() - 1);
+  const HloShape* const last = operand_shape(call.computation, call.instruction, call.instruction.operands.size() - 1);
   mask.is_computed = last != nullptr && last->is_array() && last->type == HloType::s32 && last->rank() == 2 && last->dims[by_keys ? 1 : 0] == of.queries;
   return mask;
 }
@@ -234,7 +234,7 @@ Counted paged_attention(const OneCall& call) {
   const HloShape &queries = *arrays[0], &pages = *arrays[1];
   std::int64_t sequences = is_ragged ? 0 : queries.dims.front(), places = 0;
   for (std::size_t i = 0; i < call.instruction.operands.size(); ++i) {
-    const HloShape* const table = operand_of(call.computation, call.instruction, i);
+    const HloShape* const table = operand_shape(call.computation, call.instruction, i);
     if (table == nullptr || !table->is_array() || table->type != HloType::s32 || table->rank() != (is_ragged ? 2U : 1U) || elements_of(*table) <= places) continue;
     places = elements_of(*table);
     if (is_ragged) sequences = table->dims.front();
@@ -253,7 +253,7 @@ Counted paged_attention(const OneCall& call) {
 /// activations, softmax and quantisation, an operation for each element.
 Counted transformer_engine(const OneCall& call) {
   if (!call.target.starts_with("te_")) return std::nullopt;
-  const HloShape *first = operand_of(call.computation, call.instruction, 0), *second = operand_of(call.computation, call.instruction, 2);
+  const HloShape *first = operand_shape(call.computation, call.instruction, 0), *second = operand_shape(call.computation, call.instruction, 2);
   if (first == nullptr || !first->is_array()) return std::nullopt;
   const auto says = [&](std::string_view word) { return call.target.find(word) != std::string_view::npos; };
   if (call.target.starts_with("te_gemm")) {
@@ -327,8 +327,8 @@ Counted factorisation(const OneCall& call) {
 
 /// cuBLAS' trsm: the triangle, then the right-hand sides.
 Counted triangular_solve(const OneCall& call) {
-  const HloShape* const triangle = operand_of(call.computation, call.instruction, 0);
-  const HloShape* const sides = operand_of(call.computation, call.instruction, 1);
+  const HloShape* const triangle = operand_shape(call.computation, call.instruction, 0);
+  const HloShape* const sides = operand_shape(call.computation, call.instruction, 1);
   if (call.target != "__cublas$triangularSolve" || triangle == nullptr || sides == nullptr || triangle->rank() < 2 || !sides->is_array()) return std::nullopt;
   HloCustomCall made = counted(call, 0, HloEvidence::estimated, "its rows depend on each other: at least this");
   made.vector = saturating_product({elements_of(*sides), triangle->dims.back()});
@@ -337,11 +337,11 @@ Counted triangular_solve(const OneCall& call) {
 
 Counted device_sort(const OneCall& call) {
   const bool is_sort = call.target.starts_with("__cub$DeviceRadixSort") || call.target.starts_with("xla.gpu.ext.cub_sort");
-  const HloShape* const keys = operand_of(call.computation, call.instruction, 0);
+  const HloShape* const keys = operand_shape(call.computation, call.instruction, 0);
   if (!is_sort || keys == nullptr || !keys->is_array()) return std::nullopt;
   Bytes sorted;
   for (std::size_t i = 0; i < call.instruction.operands.size(); ++i)
-    if (const HloShape* const shape = operand_of(call.computation, call.instruction, i)) sorted = saturated_sum(sorted, device_bytes_in(*shape, HloMemory::hbm));
+    if (const HloShape* const shape = operand_shape(call.computation, call.instruction, i)) sorted = saturated_sum(sorted, device_bytes_in(*shape, HloMemory::hbm));
   const int passes = (bits_of(keys->type) + 7) / 8;
   HloCustomCall made = counted(call, 0, HloEvidence::estimated, "passes of 8 bits of the keys");
   made.bytes = Bytes{saturating_product({2, passes, sorted.count()})};
@@ -352,7 +352,7 @@ Counted over_elements(const OneCall& call) {
   // ZeroCrop: an array as its tiles are stored, zeros where they are padded: so Megascale sends it to other slices.
   constexpr std::array<std::string_view, 7> targets{"GatherScatterIndicesBitpacked", "TopK", "__gpu$TopK", "ApproxTopK", "PartialReduce", "cu_lu_pivots_to_permutation", "ZeroCrop"};
   const bool is_metadata = call.is_kernel() && call.says("ragged-dot-metadata");  // where the groups of a ragged product begin
-  const HloShape* const first = operand_of(call.computation, call.instruction, 0);
+  const HloShape* const first = operand_shape(call.computation, call.instruction, 0);
   if ((!is_metadata && std::ranges::find(targets, call.target) == targets.end()) || first == nullptr || !first->is_array()) return std::nullopt;
   HloCustomCall made = counted(call, 0, HloEvidence::estimated, "an operation for each element");
   made.vector = elements_of(*first);

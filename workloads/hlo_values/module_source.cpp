@@ -12,7 +12,7 @@ namespace podsim {
 
 namespace {
 
-using Values = SourceModule::Values;
+using Numbers = SourceModule::Values;
 
 constexpr double exact_integers = 0x1p24;  // float32 has all whole numbers up to here
 
@@ -20,7 +20,7 @@ constexpr double exact_integers = 0x1p24;  // float32 has all whole numbers up t
 std::size_t numbers_of(HloType type) { return is_complex(type) ? 2 : 1; }
 
 /// From the numbers of a buffer, which of an array without elements has one, or one pair.
-HloArray array_of(const HloShape& shape, const Values& values) {
+HloArray array_of(const HloShape& shape, const Numbers& values) {
   HloArray array{shape.type, shape.dims, {}, {}};
   const auto count = static_cast<std::size_t>(elements_of(array));
   PODSIM_ASSERT(count * numbers_of(shape.type) == values.size() || count == 0);
@@ -36,8 +36,8 @@ HloArray array_of(const HloShape& shape, const Values& values) {
 }
 
 /// As a buffer holds them: whole numbers of 32 bits, with a sign. Errors: longer ones.
-Expected<Values> values_of(const HloArray& array) {
-  Values values = is_complex(array.type) ? Values{} : array.reals;
+Expected<Numbers> values_of(const HloArray& array) {
+  Numbers values = is_complex(array.type) ? Numbers{} : array.reals;
   for (std::size_t i = 0; i < array.imaginaries.size(); ++i) values.insert(values.end(), {array.reals[i], array.imaginaries[i]});
   for (const std::int64_t whole : array.integers) {
     const auto word = static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(whole)));
@@ -52,13 +52,13 @@ class ModuleSource final : public SourceModule {
  public:
   ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) : module_{std::move(module)}, kernels_{std::move(kernels)} {}
 
-  Status execute(int operation, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const override {
+  Status execute(int operation, DeviceId device, std::span<const Numbers> reads, std::span<Numbers> writes) const override {
     const HloKernel& kernel = kernels_[static_cast<std::size_t>(operation)];
     if (kernel.kind == HloKernel::Kind::keep_own) {
       const auto& pairs = kernel.instruction.attributes->source_target_pairs;
       const bool keeps = std::ranges::find(pairs, SourceTarget{device.value, device.value}) != pairs.end();
-      Values& own = writes.front();
-      own = keeps ? reads.front() : Values(own.size(), 0);
+      Numbers& own = writes.front();
+      own = keeps ? reads.front() : Numbers(own.size(), 0);
       return success();
     }
     if (kernel.kind == HloKernel::Kind::collective) return execute_collective(kernel, device, reads, writes);
@@ -73,7 +73,7 @@ class ModuleSource final : public SourceModule {
           arrays.push_back({shapes[leaf]->type});
           continue;
         }
-        const Values& values = reads[static_cast<std::size_t>(read)];
+        const Numbers& values = reads[static_cast<std::size_t>(read)];
         if (const std::int64_t elements = elements_of(*shapes[leaf]); elements > 0 && static_cast<std::size_t>(elements) * numbers_of(shapes[leaf]->type) != values.size())
           return problem(kernel, fmt::format("expected {} elements, as the shape of operand {} has, its value has {}", elements, o, values.size()));
         arrays.push_back(array_of(*shapes[leaf], values));
@@ -89,10 +89,10 @@ class ModuleSource final : public SourceModule {
     return write(kernel, *made, writes);
   }
 
-  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation stop) const override {
+  Expected<Results> results(const std::vector<std::vector<Numbers>>& inputs, std::optional<Roundings> roundings, Cancellation stop) const override {
     const HloComputation& entry = module_->entry_computation();
     std::vector<std::vector<HloArrays>> parameters;
-    for (const std::vector<Values>& of_device : inputs) {
+    for (const std::vector<Numbers>& of_device : inputs) {
       std::vector<HloArrays>& given = parameters.emplace_back();
       std::size_t next = 0;
       for (const int parameter : entry.parameters) {
@@ -112,7 +112,7 @@ class ModuleSource final : public SourceModule {
     Results results;
     results.exact = options.arithmetic.integral && options.arithmetic.largest_sum <= exact_integers;
     for (const HloArrays& of_device : *made) {
-      std::vector<Values>& outputs = results.outputs.emplace_back();
+      std::vector<Numbers>& outputs = results.outputs.emplace_back();
       for (const HloArray& array : of_device) {
         if (bits_of(array.type) == 0) continue;
         auto values = values_of(array);
@@ -124,25 +124,25 @@ class ModuleSource final : public SourceModule {
   }
 
  private:
-  [[nodiscard]] Status write(const HloKernel& kernel, const HloArrays& made, std::span<Values> writes) const {
+  [[nodiscard]] Status write(const HloKernel& kernel, const HloArrays& made, std::span<Numbers> writes) const {
     for (std::size_t leaf = 0; leaf < kernel.results.size(); ++leaf) {
       if (kernel.results[leaf] == HloKernel::none) continue;
       auto values = values_of(made[leaf]);
       if (!values) return problem(kernel, values.error().message);
-      Values& to = writes[static_cast<std::size_t>(kernel.results[leaf])];
+      Numbers& to = writes[static_cast<std::size_t>(kernel.results[leaf])];
       if (values->size() != to.size()) return problem(kernel, fmt::format("makes {} elements, its shape has {}", values->size(), to.size()));
       to = *std::move(values);
     }
     return success();
   }
-  [[nodiscard]] Status execute_collective(const HloKernel& kernel, DeviceId device, std::span<const Values> reads, std::span<Values> writes) const {
+  [[nodiscard]] Status execute_collective(const HloKernel& kernel, DeviceId device, std::span<const Numbers> reads, std::span<Numbers> writes) const {
     const HloComputation& computation = module_->computations[static_cast<std::size_t>(kernel.computation)];
     std::vector<std::vector<HloArrays>> operands(static_cast<std::size_t>(devices_of(*module_)), std::vector<HloArrays>(kernel.operands.size()));
     for (std::size_t o = 0; o < kernel.operands.size(); ++o) {
       const auto shapes = leaves_of(*computation.instructions[static_cast<std::size_t>(kernel.instruction.operands[o])].shape);
       for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
         const int read = kernel.operands[o][leaf];
-        const Values* const all = read == HloKernel::none ? nullptr : &reads[static_cast<std::size_t>(read)];
+        const Numbers* const all = read == HloKernel::none ? nullptr : &reads[static_cast<std::size_t>(read)];
         for (std::size_t d = 0; d < operands.size(); ++d) {
           if (all == nullptr) {
             operands[d][o].push_back({shapes[leaf]->type});
@@ -150,7 +150,7 @@ class ModuleSource final : public SourceModule {
           }
           const std::size_t each = all->size() / operands.size();
           const auto first = all->begin() + static_cast<std::ptrdiff_t>(d * each);
-          operands[d][o].push_back(array_of(*shapes[leaf], Values(first, first + static_cast<std::ptrdiff_t>(each))));
+          operands[d][o].push_back(array_of(*shapes[leaf], Numbers(first, first + static_cast<std::ptrdiff_t>(each))));
         }
       }
     }

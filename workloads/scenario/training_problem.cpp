@@ -11,7 +11,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::int64_t, 4> slice_counts{2, 4, 8, 16};
+constexpr std::array<std::int64_t, 4> counts_to_try{2, 4, 8, 16};
 
 Plan with_products(Plan plan, const std::string& algorithm, std::int64_t slice_count) {
   for (StagePlan& stage : plan.stages)
@@ -31,7 +31,7 @@ std::vector<Candidate> candidates_of(const LayerChoices& choices, bool divided) 
       candidates.push_back({algorithm, 0});
       return;
     }
-    for (const std::int64_t count : slice_counts)
+    for (const std::int64_t count : counts_to_try)
       if (choices.slice_count == 0) candidates.push_back({algorithm, count});
     if (choices.slice_count > 0) candidates.push_back({algorithm, choices.slice_count});
   };

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/csv.hpp"
 #include "validation/calibration/importers/hlo_op.hpp"

@@ -30,7 +30,4 @@ struct ImportOptions {
   FlopsPerSecond core_peak = unlimited<FlopsPerSecond>;  // hlo-stats: faster rows are rejected
 };
 
-/// "1 row", "3 rows".
-std::string counted(std::size_t count, std::string_view noun);
-
 }  // namespace podsim

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "validation/calibration/importers/process_label.hpp"
 #include "validation/calibration/importers/text_lines.hpp"

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/base/text.hpp"
 #include "validation/calibration/importers/hlo_stats.hpp"
 #include "validation/calibration/importers/step_category.hpp"
 
@@ -17,7 +18,7 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t longest_table = std::size_t{1} << 28;
-constexpr int most_steps = 1 << 24;
+constexpr int most_occurrences = 1 << 24;
 
 double seconds_of(double picoseconds) { return picoseconds * 1e-12; }
 
@@ -350,7 +351,7 @@ ProfiledOperation described_operation(HloOp op, std::string_view text, std::stri
 CountedSteps steps_by_occurrences(const std::vector<ProfiledOperation>& operations, int layers) {
   std::map<std::int64_t, std::size_t> counts;
   for (const ProfiledOperation& operation : operations)
-    if (operation.occurrences >= 1 && operation.occurrences <= most_steps) ++counts[std::llround(operation.occurrences)];
+    if (operation.occurrences >= 1 && operation.occurrences <= most_occurrences) ++counts[std::llround(operation.occurrences)];
   const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
   const int count = most == counts.end() ? 1 : static_cast<int>(most->first);
   if (layers > 1 && count % layers == 0) return {count / layers, fmt::format(": most operations occur {} times, once per layer", count)};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/base/statistics.hpp"
+#include "sim/base/text.hpp"
 #include "validation/calibration/importers/step_category.hpp"
 
 namespace podsim {

@@ -42,6 +42,4 @@ Expected<double> positive_number(std::string_view text, std::string_view what, c
   return Diagnostic{where, std::string{what} + " must be a positive number, got " + quoted(text)};
 }
 
-std::string counted(std::size_t count, std::string_view noun) { return std::to_string(count) + ' ' + std::string{noun} + (count == 1 ? "" : "s"); }
-
 }  // namespace podsim

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/base/text.hpp"
 #include "validation/calibration/importers/json_elements.hpp"
 #include "validation/calibration/importers/profile_ops.hpp"
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/base/text.hpp"
 #include "validation/calibration/importers/profile_ops.hpp"
 #include "validation/calibration/importers/wire_reader.hpp"
 #include "validation/calibration/importers/xplane.pb.h"
