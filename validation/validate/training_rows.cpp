@@ -99,10 +99,9 @@ Expected<Seconds> predict_step(const Observation& row, const Study& study, const
   options.control.stop = stop;
   auto posed = pose(*system, spec, options);
   if (!posed) return Diagnostic{row.where, to_text(posed.error())};
-  const auto run = simulate(posed->system, posed->problem, options);
-  if (!run) return Diagnostic{row.where, to_text(run.error())};
-  if (run->timeline.interrupted) return cancelled_work();
-  return Seconds{run->row.result.makespan_s};
+  const auto time = simulated_time(posed->system, posed->problem, options);
+  if (!time && !options.stopped()) return Diagnostic{row.where, to_text(time.error())};
+  return time;
 }
 
 StepPredictor step_predictor(const Study& study, const System& base) {

@@ -373,31 +373,47 @@ void conclude(Run& run, std::optional<Metrics> metrics, const Stopwatch& wall, c
   run.row.result.wall_s = prepared.wall_s + wall.seconds();
 }
 
-}  // namespace
-
-Status play(Run& run, const RunOptions& options) {
-  const Stopwatch wall;
+/// run_and_measure(), with calls written out where playing them was not exact.
+Expected<std::optional<Metrics>> run_exactly(Run& run, const RunOptions& options) {
   options.tell("simulating " + run.lowered->name);
   auto measured = run_and_measure(run, options);
-  if (!measured) return measured.error();
-  if (run.timeline.interrupted) return success();
+  if (!measured || run.timeline.interrupted) return measured;
   if (run.model.calls != nullptr) {
     const auto conflicts = call_conflicts(*run.system, *run.lowered);
     if (!conflicts) return conflicts.error();
     InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
     if (const InexactCalls& written = calls_to_write_out(*run.lowered, inexact, options); written.count > 0) {
       // Without those calls other ones may begin at other times, so it looks again.
-      if (auto ok = inline_some_calls(run, written, options); !ok) return ok;
+      if (auto ok = inline_some_calls(run, written, options); !ok) return ok.error();
       if (auto ok = add_model(run, options, run.model.calls); !ok) return ok.error();
-      return play(run, options);
+      return run_exactly(run, options);
     }
     const bool share_cores = shares_cores(run.system->machine);
     run.row.calls.beside = share_cores ? calls_in(*run.lowered) : inexact.by_memory.count;
     run.row.calls.why_beside = share_cores ? cores_shared : std::move(inexact.by_memory.why);
     run.row.calls.played = calls_in(*run.lowered);
   }
-  conclude(run, *std::move(measured), wall, options);
+  return measured;
+}
+
+}  // namespace
+
+Status play(Run& run, const RunOptions& options) {
+  const Stopwatch wall;
+  auto measured = run_exactly(run, options);
+  if (!measured) return measured.error();
+  if (!run.timeline.interrupted) conclude(run, *std::move(measured), wall, options);
   return success();
+}
+
+Expected<Seconds> simulated_time(const System& system, const Problem& problem, const RunOptions& options) {
+  auto lowered = lower_problem(system, problem, options);
+  if (!lowered) return lowered.error();
+  auto run = prepare(system, *std::move(lowered), options);
+  if (!run) return run.error();
+  if (auto measured = run_exactly(*run, options); !measured) return measured.error();
+  if (run->timeline.interrupted) return cancelled_work();
+  return to_seconds(run->timeline.makespan);
 }
 
 namespace {

@@ -79,7 +79,10 @@ Expected<Run> simulate(const System& system, LoweredProblem lowered, const RunOp
 /// Any schedule; `policy` lowers its collectives.
 Expected<Run> simulate(const System& system, const Schedule& schedule, const RunOptions& options = {}, const CollectivePolicy& policy = {});
 
-/// The same in two steps: everything before the engine runs, then the engine and the figures. `like`: a run of the same schedule on a machine with other
+/// The makespan of simulate() without its figures, which take up to a third of the time of a training step. Errors: those of simulate(), and that it was stopped.
+Expected<Seconds> simulated_time(const System& system, const Problem& problem, const RunOptions& options = {});
+
+/// simulate() in two steps: everything before the engine runs, then the engine and the figures. `like`: a run of the same schedule on a machine with other
 /// values; the model shares with that run's what does not depend on them, and its schedule, so `like` must outlive the run.
 Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOptions& options, const Run* like = nullptr);
 Status play(Run& run, const RunOptions& options);
