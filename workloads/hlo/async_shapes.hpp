@@ -11,7 +11,7 @@ namespace podsim {
 
 /// As shape_problem(), of an instruction that is a phase, a send or a recv. A -start holds its operands and the result, which is checked as that of the whole operation:
 ///
-///   all-reduce-start            the result
+///   all-reduce-start            the result, or as any other
 ///   copy-start                  (result, operand, ..)
 ///   any other                   ((operands), result, ..), of one operand also (operand, result, ..)
 ///   -update                     what was started

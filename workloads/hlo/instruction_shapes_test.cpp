@@ -94,6 +94,8 @@ TEST(InstructionShapes, WhatStartsHoldsItsOperandsAndTheResultOfTheWhole) {
       {"(f32[4,6], f32[4,6], u32[]) copy-start(x)", "(f32[4,6], f32[4,7], u32[]) copy-start(x)", "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
       {"(bf16[4,6], f32[4,6], u32[]) copy-start(x)", "f32[4,6] copy-start(x)", "expected a tuple of the result and the operand of copy-start, got f32[4,6]"},
       {"((f32[4,6]), f32[2,3], s32[]) " + bounds, "((f32[4,6]), f32[2,4], s32[]) " + bounds, "expected a result of [2,3], got f32[2,4]"},
+      {"((f32[4,6]), f32[4,6]) all-reduce-start(x), replica_groups={{0,1}}, to_apply=%sum", "((f32[4,6]), f32[4,7]) all-reduce-start(x), replica_groups={{0,1}}, to_apply=%sum",
+       "expected a result like its operand, f32[4,6], got f32[4,7]"},
       {"(f32[4,6], f32[2,3], s32[]) " + bounds, "(f32[4,7], f32[2,3], s32[]) " + bounds, "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
       {"((f32[4,6]), f32[2,6]) " + scatter, "((f32[4,6]), f32[4,6]) " + scatter, "expected a block of each member of a group along dimension 0, got f32[4,6] of f32[4,6]"},
       {"(f32[4,6], f32[4,12]) " + gather, "(f32[4,6], f32[4,13]) " + gather, "expected a block of each member of a group along dimension 1, got f32[4,6] of f32[4,13]"},
