@@ -9,6 +9,8 @@ namespace podsim {
 
 namespace {
 
+constexpr std::int64_t multiprocessors = 132;  // of an H100 and an H200
+
 /// Which arrays a comparison reads: parameters 2 n and 2 n + 1 are elements of array n.
 std::vector<bool> compared_arrays(const HloComputation& comparison, std::size_t arrays) {
   std::vector<bool> compared(arrays);
@@ -29,7 +31,6 @@ bool is_long_enough(const RadixSort& sort) {
     return std::ranges::any_of(thresholds, [&](const Threshold& least) { return sort.rows > least.rows && sort.length > least.length; });
   };
   const bool one = sort.rows == 1;
-  constexpr std::int64_t multiprocessors = 132;
   switch (sort.key_bits) {
     case 8: return one || (sort.length > 1300 && (sort.rows > 8 || sort.length < 26000));
     case 16:
@@ -61,12 +62,19 @@ RadixSortCost radix_sort_cost(const RadixSort& sort) {
   const std::int64_t keys = (sort.key_bits + 7) / 8;
   const auto passes_of = [&](int bits) { return (sort.key_bits + bits - 1) / bits; };
   const auto of_all = [&](std::int64_t bytes_of_key) { return static_cast<double>(sort.rows) * static_cast<double>(sort.length) * static_cast<double>(bytes_of_key); };
+  const int makes = sort.makes_keys ? 1 : 0;  // kernels
+  RadixSortCost cost;
   if (sort.rows > 1) {
     const int passes = passes_of(keys > 1 ? 6 : 5);
-    return {passes, of_all(passes * (3 * keys + 2 * sort.value_bytes))};
+    cost.kernels = makes + passes;
+    cost.bytes = of_all(makes * 2 * keys + passes * (3 * keys + 2 * sort.value_bytes));
+    cost.bandwidth *= static_cast<double>(std::min(sort.rows, multiprocessors)) / static_cast<double>(multiprocessors);
+    return cost;
   }
   const int passes = passes_of(8);
-  return {4 + 2 * passes, of_all(keys + passes * 2 * (keys + sort.value_bytes))};
+  cost.kernels = makes + 4 + 2 * passes;
+  cost.bytes = of_all(makes * 2 * keys + keys + passes * 2 * (keys + sort.value_bytes));
+  return cost;
 }
 
 std::optional<RadixSort> radix_sort_of(const HloModule& module, const HloComputation& computation, const HloInstruction& sort) {
@@ -84,6 +92,7 @@ std::optional<RadixSort> radix_sort_of(const HloModule& module, const HloComputa
   RadixSort made{elements_of(keys) / keys.dims.back(), keys.dims.back(), static_cast<int>(bits_of(keys.type))};
   if (compared.size() == keys_and_values) made.value_bytes = bytes(*array(1 - key).shape);
   else if (is_float(keys.type)) made.value_bytes = bytes(keys);
+  made.makes_keys = is_float(keys.type);
   return is_long_enough(made) ? std::optional{made} : std::nullopt;
 }
 

@@ -18,22 +18,23 @@ struct RadixSort {
   std::int64_t rows = 1, length = 0;  // of each row
   int key_bits = 32;
   std::int64_t value_bytes = 0;       // of each key
+  bool makes_keys = false;            // a kernel before makes whole numbers of floating-point keys
 };
 
 /// What cub's radix sort of all rows takes.
 ///
 ///   one row       Onesweep: two fills, a histogram of all digits, sums of it, and for each digit of 8 bits a fill and a kernel, which reads and writes keys and values
-///   more rows     a kernel for each digit of 6 bits (of keys of one byte 5), which reads keys twice, values once and writes both
+///   more rows     a kernel for each digit of 6 bits (of keys of one byte 5), in which a thread block sorts a row: it reads keys twice, values once and writes both
 ///
-/// Both move with 0.68 of the memory's bandwidth: Onesweep sorts 29.4e9 keys of 32 bits in a second on an A100, 36 bytes each, of 1.555 TB/s. Of segments and of pairs no
-/// such figure is known; they have the same.
+/// They get 0.68 of the memory's bandwidth: Onesweep sorts 29.4e9 keys of 32 bits in a second on an A100, 36 bytes each, of 1.555 TB/s; of pairs and of rows no such figure is known.
+/// Assumed: fewer rows than the 132 multiprocessors of Hopper get the bandwidth of as many of them.
 /// Sources, read 2026-11-28: NVIDIA/cccl @002af086, cub/device/dispatch/dispatch_radix_sort.cuh, InvokeOnesweep and DispatchSegmentedRadixSort, and its policies for sm_80 and
 /// sm_90; Adinets and Merrill, Onesweep, arXiv 2206.01784, abstract.
 struct RadixSortCost {
   int kernels = 1;  // also fills
   double bytes = 0;
+  double bandwidth = 29.4e9 * 36 / 1.555e12;  // its share of that of the memory
 };
-constexpr double radix_sort_bandwidth = 29.4e9 * 36 / 1.555e12;  // of that of the memory
 RadixSortCost radix_sort_cost(const RadixSort& sort);
 
 /// A sort that XLA has cub do on Hopper and Blackwell: of rows in the last dimension, by one key, with at most one array beside the keys, and long enough. Floating-point keys alone

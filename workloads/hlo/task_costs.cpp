@@ -327,7 +327,7 @@ void HloTaskCosts::add_radix_sort(HloTaskCost& cost) const {
   const RadixSortCost sort = radix_sort_cost(*cost.sort);
   cost.bytes = sort.bytes;
   cost.launch = (sort.kernels - 1) * *gpu_launch_;
-  if (!is_unlimited(gpu_memory_)) cost.core = Seconds{cost.bytes / (radix_sort_bandwidth * gpu_memory_.count())};
+  if (!is_unlimited(gpu_memory_)) cost.core = Seconds{cost.bytes / (sort.bandwidth * gpu_memory_.count())};
 }
 
 Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int position) {
