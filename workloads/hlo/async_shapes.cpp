@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "workloads/hlo/instruction_shapes.hpp"
 
 namespace podsim {
@@ -37,6 +39,8 @@ Problem of_start(const HloInstruction& instruction, std::span<const HloShape* co
   if (shape.elements.size() < 2)
     return fmt::format("expected a tuple of {} of {}, got {}", copies ? "the result and the operand" : "the operands and the result", opcode_text(instruction), cut_text(shape));
   if (auto wrong = of_held(shape.elements[copies ? 1 : 0], operands)) return wrong;
+  const bool calls_it = std::ranges::find(instruction.calls, HloRole::calls, &HloCall::role) != instruction.calls.end();
+  if (calls_it && instruction.opcode != HloOpcode::fusion) return {};
   return whole_shape_problem(instruction, shape.elements[copies ? 0 : 1], operands);
 }
 

@@ -18,7 +18,7 @@ namespace podsim {
 ///   -done                       the result
 ///   send, recv                  (what is sent or received, ..); recv-done (that, token), send-done token
 ///
-/// What a computation gives that a -start calls is checked where the module is linked (call_shapes.hpp).
+/// Where a -start calls the operation (calls=), what that computation gives is checked when the module is linked (call_shapes.hpp).
 std::optional<std::string> async_shape_problem(const HloInstruction& instruction, std::span<const HloShape* const> operands);
 
 }  // namespace podsim

@@ -21,15 +21,18 @@ TEST(GpuSorts, EachStepThatSpansMoreThanATileIsAKernel) {
 }
 
 /// What JAX compares with on an absent GPU, cut short: array 0, and of equal elements the iota.
-const std::string by_key = "%by_key { a = f32[] parameter(0)\n b = f32[] parameter(1)\n i = s32[] parameter(2)\n j = s32[] parameter(3)\n lt = pred[] compare(a, b), direction=LT\n"
-                           " gt = pred[] compare(b, a), direction=LT\n eq = pred[] compare(lt, gt), direction=EQ\n first = pred[] compare(i, j), direction=LT\n ROOT r = pred[] select(eq, first, lt) }\n";
+std::string by_key(const std::string& name, int arrays) {
+  const std::string between = arrays == 3 ? " v = s32[] parameter(2)\n w = s32[] parameter(3)\n" : "", i = std::to_string(2 * arrays - 2), j = std::to_string(2 * arrays - 1);
+  return name + " { a = f32[] parameter(0)\n b = f32[] parameter(1)\n" + between + " i = s32[] parameter(" + i + ")\n j = s32[] parameter(" + j + ")\n lt = pred[] compare(a, b), direction=LT\n"
+         " gt = pred[] compare(b, a), direction=LT\n eq = pred[] compare(lt, gt), direction=EQ\n first = pred[] compare(i, j), direction=LT\n ROOT r = pred[] select(eq, first, lt) }\n";
+}
 
 /// Of the root of an entry, on a GPU of 1 TB/s whose kernels take 2 us to launch.
 HloTaskCost cost_on_gpu(const std::string& instructions) {
   Machine machine;
   machine.software.launch[static_cast<std::size_t>(CostKind::local)] = Seconds{2e-6};
   machine.chip.hbm_bandwidth = BytesPerSecond{1e12};
-  const HloModule module = module_of("HloModule m, is_scheduled=true\n" + by_key +
+  const HloModule module = module_of("HloModule m, is_scheduled=true\n" + by_key("%by_key", 2) + by_key("%by_key_of_pairs", 3) +
                                      "%by_two { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = s32[] parameter(2)\n d = s32[] parameter(3)\n lt = pred[] compare(a, b), direction=LT\n"
                                      " first = pred[] compare(c, d), direction=LT\n ROOT r = pred[] and(lt, first) }\nENTRY e { " + instructions + " }\n");
   const HloComputation& entry = module.entry_computation();
@@ -76,7 +79,9 @@ TEST(GpuSorts, CubSortsWhatXlaLeavesToIt) {
   const auto sorted = [](const std::string& operands, const std::string& shapes, const std::string& by) {
     return cost_on_gpu("a = f32[99999] parameter(0)\n b = s32[99999] parameter(1)\n i = s32[99999] iota(), iota_dimension=0\n ROOT r = (" + shapes + ") sort(" + operands + "), dimensions={0}, to_apply=" + by).sort;
   };
-  EXPECT_EQ(sorted("a, i, i", "f32[99999], s32[99999], s32[99999]", "%by_key")->value_bytes, 4) << "argsort";
+  const auto indices = sorted("a, i, i", "f32[99999], s32[99999], s32[99999]", "%by_key_of_pairs");
+  ASSERT_TRUE(indices) << "argsort";
+  EXPECT_EQ(indices->value_bytes, 4);
   EXPECT_FALSE(sorted("a, b", "f32[99999], s32[99999]", "%by_two")) << "two keys";
 }
 

@@ -160,9 +160,9 @@ TEST(HloMemoryRules, ThePlaceOfADonatedParameterIsFreeUntilItsOutputIsCopiedTher
         ->hbm;
   };
   const std::string donated = ", input_output_alias={ {}: (0, {}, may-alias) }";
-  EXPECT_EQ(peak(donated, ""), 3 * one - one) << "b lies in the place of x, a beside it, then c there";
+  EXPECT_EQ(peak(donated, ""), 2 * one) << "a and then c lie in the place of x or beside it, b in the other";
   EXPECT_EQ(peak(donated, ", x"), 3 * one) << "a and b beside x, which b reads";
-  EXPECT_EQ(peak("", ""), 3 * one) << "x is the caller's: a lies in the result's place";
+  EXPECT_EQ(peak("", ""), 4 * one) << "x is the caller's: a lies in the place of the result, b and c beside";
 }
 
 TEST(HloMemoryRules, TpusPlaceInTheOrderOfTimeAndCountGapsTwice) {
