@@ -40,7 +40,7 @@ RadixSortCost radix_sort_cost(const RadixSort& sort);
 /// A sort that XLA has cub do on Hopper and Blackwell: of rows in the last dimension, by one key, with at most one array beside the keys, and long enough. Floating-point keys alone
 /// are sorted as whole numbers that go in NumPy's order, the keys themselves beside them. nullopt: XLA sorts by kernels of its own.
 ///
-/// A module that XLA compiled on such a GPU has the custom-call in its place; without a GPU XLA leaves the sort (it cannot ask cub for scratch memory there), and adds an iota
+/// XLA on such a GPU writes the custom-call in its place; without a GPU the compiler of JAX 0.10.2 leaves the sort (why is not known), and adds an iota
 /// as the last key, so that equal keys keep their order: it is no array of the sort here. Comparisons are not looked at but for which arrays they read.
 /// Source: openxla/xla @8f0dbcd8, xla/service/gpu/transforms/sort_rewriter.cc, IsCubSortFasterOnH100 (read 2026-11-28), with 132 multiprocessors; Ampere has other thresholds of
 /// the same size. Measured: every row of validation/gpu_h200 and gpu_h100 names the kernels that this says, but that argsort has a pair where this source asks for single keys.
