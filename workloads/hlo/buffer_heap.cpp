@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 namespace podsim::hlo_buffers {
@@ -120,17 +120,29 @@ void reuse_results(Need& need, Compiler compiler) {
   };
   const auto is_result = [&](const Interval& interval) { return interval.end == need.steps - 1; };
   const auto size = [&](std::size_t n) { return need.intervals[n].sizes[hbm]; };
-  std::vector<std::size_t> order;
+  // Of one size what lives to the end comes first, and of that the parameters before what is made. `n` below 0: the place of a donated parameter.
+  const auto donated = [&](std::ptrdiff_t n) -> const Donated& { return need.donated[need.donated.size() - static_cast<std::size_t>(-n)]; };
+  struct Placed {
+    std::int64_t size = 0;
+    bool passes = false;  // does not live to the end
+    std::ptrdiff_t n = 0;
+    auto operator<=>(const Placed&) const = default;
+  };
+  std::vector<Placed> order;
+  for (auto n = -std::ssize(need.donated); n < 0; ++n)
+    if (compiler == Compiler::gpu && donated(n).sizes[hbm] > 0) order.push_back({-donated(n).sizes[hbm], false, n});
   for (std::size_t n = 0; n < need.intervals.size(); ++n)
-    if (size(n) > 0) order.push_back(n);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const bool first = is_result(need.intervals[a]), second = is_result(need.intervals[b]);
-    return std::tuple{-size(a), !first, a} < std::tuple{-size(b), !second, b};
-  });
+    if (size(n) > 0) order.push_back({-size(n), !is_result(need.intervals[n]), static_cast<std::ptrdiff_t>(n)});
+  std::sort(order.begin(), order.end());
   std::vector<Result> results;
-  for (const std::size_t n : order) {
+  for (const Placed& placed : order) {
+    if (placed.n < 0) {
+      results.push_back({donated(placed.n).sizes[hbm], {donated(placed.n).live.begin(), donated(placed.n).live.end()}});
+      continue;
+    }
+    const auto n = static_cast<std::size_t>(placed.n);
     Interval& interval = need.intervals[n];
-    if (is_result(interval)) {
+    if (!placed.passes) {
       results.push_back({size(n), {{interval.begin, interval.end}}});
       interval.begin = 0;
       continue;

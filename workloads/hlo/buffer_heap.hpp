@@ -14,9 +14,9 @@ Sizes peaks_of(const std::vector<Interval>& intervals);
 /// Which compiler made the module: they place buffers otherwise.
 enum class Compiler : std::uint8_t { tpu, gpu };
 
-/// Results of the entry have places of their own throughout. Buffers that are not larger lie in them while they are free, the largest first, each in
-/// the last of the results that takes it; the heap has only the others. On TPUs none that other devices write, as the caller owns the results
-/// (must_not_live_out). Source: openxla/xla, xla/service/buffer_assignment.cc, AssignSingleHloBuffer.
+/// Results of the entry have places of their own throughout, or those of donated parameters. Buffers that are not larger lie in them while they are free, the largest
+/// first, each in the last one that takes it; the heap has only the others. On TPUs none that other devices write, as the caller owns the results
+/// (must_not_live_out), and none in the places of parameters: the allocations that libtpu 0.0.42.1 tells are nearer to that (validation/aot/README.md). Source: openxla/xla, xla/service/buffer_assignment.cc, AssignSingleHloBuffer.
 void reuse_results(Need& need, Compiler compiler);
 
 /// Bytes in HBM that XLA says the buffers take. GPUs: packed by size and by time, the smaller heap. Source: openxla/xla, xla/service/heap_simulator,

@@ -339,12 +339,13 @@ Counted device_sort(const OneCall& call) {
   const bool is_sort = call.target.starts_with("__cub$DeviceRadixSort") || call.target.starts_with("xla.gpu.ext.cub_sort");
   const HloShape* const keys = operand_shape(call.computation, call.instruction, 0);
   if (!is_sort || keys == nullptr || !keys->is_array()) return std::nullopt;
-  Bytes sorted;
-  for (std::size_t i = 0; i < call.instruction.operands.size(); ++i)
-    if (const HloShape* const shape = operand_shape(call.computation, call.instruction, i)) sorted = saturated_sum(sorted, device_bytes_in(*shape, HloMemory::hbm));
-  const int passes = (bits_of(keys->type) + 7) / 8;
-  HloCustomCall made = counted(call, 0, HloEvidence::estimated, "passes of 8 bits of the keys");
-  made.bytes = Bytes{saturating_product({2, passes, sorted.count()})};
+  const std::int64_t length = keys->rank() == 0 ? 1 : keys->dims.back();
+  if (length <= 0) return std::nullopt;
+  RadixSort sort{elements_of(*keys) / length, length, static_cast<int>(bits_of(keys->type))};
+  if (const HloShape* const values = operand_shape(call.computation, call.instruction, 1); values != nullptr && values->is_array()) sort.value_bytes = (bits_of(values->type) + 7) / 8;
+  HloCustomCall made = counted(call, 0, HloEvidence::estimated, "passes of a radix sort");
+  made.bytes = Bytes{static_cast<std::int64_t>(std::min(0x1p61, radix_sort_cost(sort).bytes))};
+  made.sort = sort;
   return made;
 }
 

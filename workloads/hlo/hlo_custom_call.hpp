@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "workloads/hlo/gpu_sorts.hpp"
 #include "workloads/hlo/hlo_evidence.hpp"
 #include "workloads/hlo/hlo_flops.hpp"
 #include "workloads/hlo/hlo_module.hpp"
@@ -34,6 +35,7 @@ struct HloCustomCall {
   HloProductRate rate{};                 // of `flops`
   std::optional<HloProduct> product{};   // if it is one product
   std::optional<Bytes> bytes{};          // across HBM; none: operands and results
+  std::optional<RadixSort> sort{};       // cub's, whose kernels its bytes are of
   HloEvidence evidence = HloEvidence::unknown;
   std::string why{};                     // why it is not known, or what an estimate rests on
 };
@@ -54,7 +56,7 @@ struct HloCustomCall {
 ///   te_gemm*, others of te_*       of TransformerEngine: 2 mnk of the operands 0 and 2; norms, activations, softmax, quantisation by their elements
 ///   gmm, tgmm                      by name, of megablox: 2 m k n of [m,k] and [groups,k,n], or of [k,m], [m,n] -> [groups,k,n]
 ///   factorisations                 Cholesky, LU, QR, eigenvalues, singular values, inverses of triangles by LAPACK's counts: column after column, so on the vector unit
-///   sorts of cub                   each pass of 8 bits reads and writes keys and values
+///   sorts of cub                   radix_sort_cost()
 ///   indices, TopK                  one operation for each element of the first operand
 /// Sources: FlashAttention-2, section 2.3; TransformerEngine's NVTE_Mask_Type (2 to 5 are causal); LAPACK Working Note 41; Golub and Van Loan, sections 5.2,
 /// 8.3 and 8.6.

@@ -152,6 +152,19 @@ TEST(HloMemoryRules, TpusRequireTheLiveSetAndGpusWhatIsAllocated) {
   EXPECT_EQ(gpu->required, gpu->allocated);
 }
 
+/// The compiler of GPUs makes new weights beside the old ones and copies them there at the end (linen_resnet on an H100: copy.261 and 107 others).
+TEST(HloMemoryRules, ThePlaceOfADonatedParameterIsFreeUntilItsOutputIsCopiedThere) {
+  const auto peak = [](const std::string& donated, const std::string& last_use) {
+    return peak_memory_of(module_of("HloModule m, is_scheduled=true" + donated + "\nENTRY e { x = f32[1024] parameter(0)\n" + made + " b = f32[1024] custom-call(a" + last_use +
+                                    "), custom_call_target=\"make\"\n c = f32[1024] custom-call(b), custom_call_target=\"make\"\n ROOT r = f32[1024] copy(c) }\n"))
+        ->hbm;
+  };
+  const std::string donated = ", input_output_alias={ {}: (0, {}, may-alias) }";
+  EXPECT_EQ(peak(donated, ""), 2 * one) << "a and then c lie in the place of x or beside it, b in the other";
+  EXPECT_EQ(peak(donated, ", x"), 3 * one) << "a and b beside x, which b reads";
+  EXPECT_EQ(peak("", ""), 4 * one) << "x is the caller's: a lies in the place of the result, b and c beside";
+}
+
 TEST(HloMemoryRules, TpusPlaceInTheOrderOfTimeAndCountGapsTwice) {
   using namespace hlo_buffers;
   // The second lies above the first, and the third, too large for the place of the first, above both: 10 of 10 + 4 + 12 lie free at the peak.

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "workloads/hlo/async_shapes.hpp"
+
 namespace podsim {
 
 namespace {
@@ -35,16 +37,13 @@ std::int64_t length_of(Wide length) { return length < 0 || length > (Wide{1} << 
 
 bool is_static_array(const HloShape& shape) { return shape.is_array() && shape.dynamic_dims.empty(); }
 
-/// One instruction whose operands are all there.
+/// One instruction whose operands are all there, as a whole.
 class Shapes {
  public:
-  Shapes(const HloInstruction& instruction, std::span<const HloShape* const> operands)
-      : instruction_{instruction}, attributes_{*instruction.attributes}, shape_{*instruction.shape}, operands_{operands} {}
+  Shapes(const HloInstruction& instruction, const HloShape& result, std::span<const HloShape* const> operands)
+      : instruction_{instruction}, attributes_{*instruction.attributes}, shape_{result}, operands_{operands} {}
 
   [[nodiscard]] Problem problem() const {
-    if (instruction_.phase == HloPhase::done) return of_done();
-    if (instruction_.phase == HloPhase::start) return of_start();
-    if (instruction_.phase != HloPhase::whole) return {};
     if (calls_a_computation() && instruction_.calls.empty()) return fmt::format("expected the computation of {}, calls= or to_apply=, found none", name_of(instruction_.opcode));
     if (auto wrong = of_operands()) return wrong;
     if (auto wrong = of_named_dimensions()) return wrong;
@@ -61,8 +60,8 @@ class Shapes {
       case all_reduce:
       case all_to_all:
       case sort: return each_alike();
-      case all_gather: return operands_.size() == 1 ? of_blocks(operand(0), shape_) : std::nullopt;
-      case reduce_scatter: return operands_.size() == 1 ? of_blocks(shape_, operand(0)) : std::nullopt;
+      case all_gather:
+      case reduce_scatter: return each_of_blocks();
       case slice: return of_slice();
       case dynamic_slice: return of_dynamic_slice();
       case pad: return of_pad();
@@ -98,7 +97,7 @@ class Shapes {
     return {};
   }
 
-  /// How many operands an operation on arrays has, 0 if more than one number is right; they are no tuples.
+  /// How many operands an operation on arrays has, 0 if more than one number is right; neither they nor the result are tuples.
   [[nodiscard]] std::size_t operands_wanted() const {
     using enum HloOpcode;
     switch (instruction_.opcode) {
@@ -140,6 +139,7 @@ class Shapes {
     if (operands_.size() != wanted) return fmt::format("expected {} operand{} of {}, got {}", wanted, wanted == 1 ? "" : "s", name_of(instruction_.opcode), operands_.size());
     for (std::size_t o = 0; o < wanted; ++o)
       if (operand(o).is_tuple() && instruction_.opcode != HloOpcode::bitcast) return fmt::format("expected an array as operand {}, got {}", o, cut_text(operand(o)));
+    if (shape_.is_tuple() && instruction_.opcode != HloOpcode::bitcast) return fmt::format("expected an array as the result of {}, got {}", name_of(instruction_.opcode), cut_text(shape_));
     return {};
   }
 
@@ -193,32 +193,21 @@ class Shapes {
     return {};
   }
 
-  [[nodiscard]] Problem of_start() const {
-    if (instruction_.opcode == HloOpcode::all_reduce) return each_alike();
-    if (instruction_.opcode != HloOpcode::copy || operands_.size() != 1 || shape_.elements.empty()) return {};
-    return alike(operand(0), shape_.elements.front());
-  }
-
-  [[nodiscard]] Problem of_done() const {
-    if (operands_.empty()) return fmt::format("expected the operation that {} ends", opcode_text(instruction_));
-    const HloShape& started = operand(0);
-    const auto element = [&](std::size_t e) { return e < started.elements.size() ? &started.elements[e] : nullptr; };
-    const HloShape* result = nullptr;  // of ((operands), result, ..), where the operation is not written in a form of its own
-    if (started.elements.size() > 1 && started.elements.front().is_tuple())
-      result = element(1);
-    else if (instruction_.opcode == HloOpcode::all_reduce)
-      result = &started;
-    else if (instruction_.opcode == HloOpcode::copy)
-      result = element(0);
-    else if (instruction_.opcode == HloOpcode::all_gather || instruction_.opcode == HloOpcode::collective_permute)
-      result = element(1);
-    if (result == nullptr || same_dims(*result, shape_)) return {};
-    return fmt::format("expected what was started, {}, got {}", cut_text(*result), cut_text(shape_));
+  /// Of a gather each operand, of a reduce-scatter each result.
+  [[nodiscard]] Problem each_of_blocks() const {
+    const bool gathers = instruction_.opcode == HloOpcode::all_gather;
+    if (!shape_.is_tuple() && operands_.size() > 1) return fmt::format("expected a tuple of {} results, got {}", operands_.size(), cut_text(shape_));
+    if (shape_.is_tuple() && shape_.elements.size() != operands_.size()) return fmt::format("expected a result of each of {} operands, got {}", operands_.size(), cut_text(shape_));
+    for (std::size_t o = 0; o < operands_.size(); ++o) {
+      const HloShape& result = shape_.is_tuple() ? shape_.elements[o] : shape_;
+      if (auto wrong = gathers ? of_blocks(operand(o), result) : of_blocks(result, operand(o))) return wrong;
+    }
+    return {};
   }
 
   /// The whole is a block of each member of a group, along one dimension.
   [[nodiscard]] Problem of_blocks(const HloShape& block, const HloShape& whole) const {
-    if (!known(0)) return {};
+    if (!is_static_array(block) || !is_static_array(whole)) return {};
     if (attributes_.dimensions.size() != 1) return fmt::format("expected dimensions={{D}} of {}, found {} of them", name_of(instruction_.opcode), attributes_.dimensions.size());
     const auto dim = static_cast<std::size_t>(attributes_.dimensions.front());
     const bool cut_there = dim < block.rank() && block.rank() == whole.rank() && block.dims[dim] > 0 && whole.dims[dim] % block.dims[dim] == 0;
@@ -489,9 +478,14 @@ class Shapes {
 
 }  // namespace
 
+std::optional<std::string> whole_shape_problem(const HloInstruction& instruction, const HloShape& result, std::span<const HloShape* const> operands) {
+  return Shapes{instruction, result, operands}.problem();
+}
+
 std::optional<std::string> shape_problem(const HloInstruction& instruction, std::span<const HloShape* const> operands) {
   if (std::ranges::find(operands, nullptr) != operands.end()) return {};
-  return Shapes{instruction, operands}.problem();
+  const bool moves = instruction.opcode == HloOpcode::send || instruction.opcode == HloOpcode::recv;
+  return moves || instruction.phase != HloPhase::whole ? async_shape_problem(instruction, operands) : whole_shape_problem(instruction, *instruction.shape, operands);
 }
 
 }  // namespace podsim

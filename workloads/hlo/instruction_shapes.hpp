@@ -14,4 +14,7 @@ namespace podsim {
 /// dynamic dimensions and what a custom call gives are not looked at. Cost O(dimensions of the operands).
 std::optional<std::string> shape_problem(const HloInstruction& instruction, std::span<const HloShape* const> operands);
 
+/// The same of the whole operation that an instruction is or starts, with this result, and operands that are all there.
+std::optional<std::string> whole_shape_problem(const HloInstruction& instruction, const HloShape& result, std::span<const HloShape* const> operands);
+
 }  // namespace podsim

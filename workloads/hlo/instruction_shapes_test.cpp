@@ -61,6 +61,7 @@ TEST(InstructionShapes, AreThoseThatXlaInfers) {
 TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
   const std::string at = "m:11:2: ";
   EXPECT_EQ(problem_of("f32[4,6] add(x)"), at + "expected 2 operands of add, got 1");
+  EXPECT_EQ(problem_of("(f32[4,7]) slice(x), slice={[0:4], [0:7]}"), at + "expected an array as the result of slice, got (f32[4,7])");
   EXPECT_EQ(problem_of("f32[4,6] negate(x, x)"), at + "expected 1 operand of negate, got 2");
   EXPECT_EQ(problem_of("f32[4,6] fusion(x), kind=kLoop"), at + "expected the computation of fusion, calls= or to_apply=, found none");
   EXPECT_EQ(problem_of("f32[4] reduce(x, zero), dimensions={1}"), at + "expected the computation of reduce, calls= or to_apply=, found none");
@@ -82,6 +83,38 @@ TEST(InstructionShapes, NumbersWithoutSenseAreNoDimensions) {
   EXPECT_EQ(problem_of("f32[4,8] convolution(x, y), dim_labels=bf_io->bf, feature_group_count=" + most), at + "expected operands that agree on input features, got f32[4,6] and f32[6,8]");
 }
 
+TEST(InstructionShapes, WhatStartsHoldsItsOperandsAndTheResultOfTheWhole) {
+  const std::string at = "m:11:2: ";
+  struct Case {
+    std::string right, wrong, error;
+  };
+  const std::string bounds = "slice-start(x), slice={[1:3], [0:6:2]}", scatter = "reduce-scatter-start(x), replica_groups={{0,1}}, dimensions={0}, to_apply=%sum",
+                    gather = "all-gather-start(x), replica_groups={{0,1}}, dimensions={1}", update = "dynamic-update-slice-start(x, y, zero, zero)";
+  const std::vector<Case> cases{
+      {"(f32[4,6], f32[4,6], u32[]) copy-start(x)", "(f32[4,6], f32[4,7], u32[]) copy-start(x)", "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
+      {"(bf16[4,6], f32[4,6], u32[]) copy-start(x)", "f32[4,6] copy-start(x)", "expected a tuple of the result and the operand of copy-start, got f32[4,6]"},
+      {"((f32[4,6]), f32[2,3], s32[]) " + bounds, "((f32[4,6]), f32[2,4], s32[]) " + bounds, "expected a result of [2,3], got f32[2,4]"},
+      {"((f32[4,6]), f32[4,6]) all-reduce-start(x), replica_groups={{0,1}}, to_apply=%sum", "((f32[4,6]), f32[4,7]) all-reduce-start(x), replica_groups={{0,1}}, to_apply=%sum",
+       "expected a result like its operand, f32[4,6], got f32[4,7]"},
+      {"(f32[4,6], f32[2,3], s32[]) " + bounds, "(f32[4,7], f32[2,3], s32[]) " + bounds, "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
+      {"((f32[4,6]), f32[2,6]) " + scatter, "((f32[4,6]), f32[4,6]) " + scatter, "expected a block of each member of a group along dimension 0, got f32[4,6] of f32[4,6]"},
+      {"(f32[4,6], f32[4,12]) " + gather, "(f32[4,6], f32[4,13]) " + gather, "expected a block of each member of a group along dimension 1, got f32[4,6] of f32[4,13]"},
+      {"((f32[4,6], f32[6,8]), (f32[8,6], f32[12,8])) all-gather-start(x, y), replica_groups={{0,1}}, dimensions={0}",
+       "((f32[4,6], f32[6,8]), (f32[8,6], f32[13,8])) all-gather-start(x, y), replica_groups={{0,1}}, dimensions={0}",
+       "expected a block of each member of a group along dimension 0, got f32[6,8] of f32[13,8]"},
+      {"((f32[4,6]), f32[4,6], u32[]) collective-permute-start(x), source_target_pairs={{0,1}}", "((f32[4,6], f32[4,6]), f32[4,6], u32[]) collective-permute-start(x), source_target_pairs={{0,1}}",
+       "expected a tuple of its 1 operands, got (f32[4,6], f32[4,6])"},
+      {"((f32[4,6], f32[4,6], f32[], f32[]), f32[4,6], u32[]) dynamic-update-slice-start(x, x, zero, zero)", "((f32[4,6], f32[6,8], f32[], f32[]), f32[4,6], u32[]) " + update,
+       "expected an update within f32[4,6], got f32[6,8]"},
+      {"(f32[4,6], u32[], token[]) send(x), channel_id=1", "(f32[4,7], u32[], token[]) send(x), channel_id=1", "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
+      {"((f32[4,6]), f32[6,4], u32[]) transpose-start(x), dimensions={1,0}", "((f32[4,6]), f32[4,6], u32[]) transpose-start(x), dimensions={1,0}", "expected a result of [6,4], got f32[4,6]"},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(problem_of(one.right), "") << one.right;
+    EXPECT_EQ(problem_of(one.wrong), at + one.error) << one.wrong;
+  }
+}
+
 TEST(InstructionShapes, WhatEndsIsWhatWasStarted) {
   const auto done = [](const std::string& start, const std::string& result) {
     return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\nENTRY e {\n x = f32[4,6] parameter(0)\n s = " + start +
@@ -95,6 +128,15 @@ TEST(InstructionShapes, WhatEndsIsWhatWasStarted) {
   EXPECT_EQ(done(copies, "f32[5,6] copy-done"), "m:8:2: expected what was started, f32[4,6], got f32[5,6]");
   EXPECT_EQ(done(gathers, "f32[8,6] all-gather-done"), "");
   EXPECT_EQ(done(gathers, "f32[4,6] all-gather-done"), "m:8:2: expected what was started, f32[8,6], got f32[4,6]");
+  const std::string slices = "((f32[4,6]), f32[2,6], s32[]) slice-start(x), slice={[0:2], [0:6]}", sends = "(f32[4,6], u32[], token[]) send(x), channel_id=1";
+  EXPECT_EQ(done(slices, "f32[2,6] slice-done"), "");
+  EXPECT_EQ(done(slices, "f32[4,6] slice-done"), "m:8:2: expected what was started, f32[2,6], got f32[4,6]");
+  EXPECT_EQ(done(slices, "((f32[4,6]), f32[3,6], s32[]) slice-update"), "m:8:2: expected the shape of operand 0, ((f32[4,6]), f32[2,6], s32[]), got ((f32[4,6]), f32[3,6], s32[])");
+  EXPECT_EQ(done(sends, "token[] send-done"), "");
+  EXPECT_EQ(done(sends, "f32[4,6] send-done"), "m:8:2: expected a token, got f32[4,6]");
+  const std::string receives = "(f32[4,6], u32[], token[]) recv(x), channel_id=1";
+  EXPECT_EQ(done(receives, "(f32[4,6], token[]) recv-done"), "");
+  EXPECT_EQ(done(receives, "(f32[4,8], token[]) recv-done"), "m:8:2: expected what was started, f32[4,6], got f32[4,8]");
 }
 
 }  // namespace

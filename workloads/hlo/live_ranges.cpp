@@ -400,6 +400,7 @@ class LiveRanges {
       if (buffer_of_[v] != static_cast<int>(v) || version.outside || version.sizes == Sizes{}) continue;
       need.intervals.push_back({version.sizes, step[static_cast<std::size_t>(version.made)], step[static_cast<std::size_t>(last[v]) + 1] - 1, remote[v]});
     }
+    if (mode_ == Mode::entry) collect_donated(need, step);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       std::int64_t begin = step[i] + 1;
       bool small = true;
@@ -412,6 +413,23 @@ class LiveRanges {
       if (!small) return false;
     }
     return true;
+  }
+
+  /// Versions in one place follow each other.
+  void collect_donated(Need& need, const std::vector<std::int64_t>& step) const {
+    constexpr std::size_t none = ~std::size_t{0};
+    std::vector<std::size_t> place_of(versions_.size(), none);
+    for (std::size_t v = 0; v < versions_.size(); ++v) {
+      const Version& version = versions_[v];
+      const auto buffer = static_cast<std::size_t>(buffer_of_[v]);
+      if (!versions_[buffer].outside || versions_[buffer].kept || version.sizes == Sizes{}) continue;
+      if (buffer == v) {
+        place_of[v] = need.donated.size();
+        need.donated.push_back({version.sizes});
+      }
+      const std::int64_t begin = buffer == v ? 0 : step[static_cast<std::size_t>(version.made)];  // a parameter is there before the first step
+      need.donated[place_of[buffer]].live.push_back({begin, step[static_cast<std::size_t>(std::max<std::int64_t>(version.last_use, version.made)) + 1] - 1});
+    }
   }
 
   const HloModule& module_;

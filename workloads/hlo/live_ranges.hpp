@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "workloads/hlo/hlo_module.hpp"
@@ -23,11 +24,19 @@ struct Interval {
   bool remote = false;  // other devices write it: the result of a collective other than an all-reduce
 };
 
+/// The place of a donated parameter of the entry, and the steps, first and last, in which the parameter or the output that lies there is live. In between
+/// it is free, where the compiler makes the output elsewhere and copies it into the place.
+struct Donated {
+  Sizes sizes{};
+  std::vector<std::pair<std::int64_t, std::int64_t>> live{};
+};
+
 /// What a computation needs beside its parameters, and where it is called beside its results.
 struct Need {
   std::vector<Interval> intervals{};
   std::int64_t steps = 1;
   std::vector<bool> unchanged{};  // of a loop's body: leaves of its tuple that it hands on as they are
+  std::vector<Donated> donated{};  // of the entry
 };
 
 /// Of the entry, with its results but without its parameters. nullopt: more than 2^24 values, or 2^40 steps.

@@ -159,16 +159,6 @@ double reduce_window_operations(const HloShape& input, const HloShape& result, c
   return operations;
 }
 
-int sort_kernels_on_gpu(double row, double bytes) {
-  constexpr double most_in_tile = 4 * 1024, shared_memory = 48 * 1024;
-  const int stages = static_cast<int>(std::ceil(std::log2(std::max(2.0, row))));
-  const int in_tile = std::min(stages, static_cast<int>(std::floor(std::log2(std::min(most_in_tile, shared_memory / std::max(1.0, bytes))))));
-  int kernels = 1;
-  // Of stage s the first step spans 2^(s+1), the others 2^(s-1) and less; what spans less than a tile is done at the end, together.
-  for (int beyond = 1; beyond <= stages - in_tile; ++beyond) kernels += beyond + 1;
-  return kernels;
-}
-
 HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instructions.size()) {
   for (std::size_t i = 0; i < computation.instructions.size(); ++i)
     for (const int operand : computation.instructions[i].operands) {
@@ -180,7 +170,10 @@ HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instr
 
 HloTaskCosts::HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, const Machine* machine, bool tolerant)
     : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module} {
-  if (machine != nullptr && module.is_scheduled && machine->chip.cycle == Seconds{} && !is_of_tpu_compiler(module)) gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
+  if (machine != nullptr && module.is_scheduled && machine->chip.cycle == Seconds{} && !is_of_tpu_compiler(module)) {
+    gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
+    gpu_memory_ = machine->chip.hbm_bandwidth;
+  }
 }
 
 Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
@@ -190,6 +183,7 @@ Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
   double largest = 0;
   const auto add = [&](const HloTaskCost& part) {
     made.matrix += part.matrix, made.vector += part.vector, made.transforms += part.transforms, made.products += part.products, made.core += part.core, made.kernels = std::max(made.kernels, part.kernels);
+    if (part.sort) made.sort = part.sort;
     if (part.matrix > largest) made.rate = part.rate, made.product = part.product, largest = part.matrix;
     if (part.evidence > made.evidence) made.evidence = part.evidence, made.why = part.why, made.unknown = part.unknown;
   };
@@ -280,7 +274,8 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       double bytes = 0;
       for (std::size_t i = 0; i < instruction.operands.size(); ++i)
         if (const HloShape* const array = operand(computation, instruction, i); array != nullptr && elements(array) > 0) bytes += number(logical_bytes(*array).count()) / elements(array);
-      if (gpu_launch_) cost.kernels = sort_kernels_on_gpu(length, bytes);
+      if (gpu_launch_) cost.sort = radix_sort_of(*module_, computation, instruction);
+      if (gpu_launch_ && !cost.sort) cost.kernels = sort_kernels_on_gpu(length, bytes);
       return cost;
     }
     case HloOpcode::topk: return estimated(elements(first), "an operation for each element");
@@ -322,7 +317,17 @@ HloTaskCost HloTaskCosts::custom_call(const HloComputation& computation, const H
   for (std::size_t i = 0; i < call.operands.size(); ++i)
     if (const HloShape* const shape = operand(computation, call, i)) cost.bytes += hbm_bytes(*shape);
   if (found.bytes) cost.bytes = number(found.bytes->count());
+  cost.sort = found.sort;
+  add_radix_sort(cost);
   return cost;
+}
+
+void HloTaskCosts::add_radix_sort(HloTaskCost& cost) const {
+  if (!cost.sort || !gpu_launch_) return;
+  const RadixSortCost sort = radix_sort_cost(*cost.sort);
+  cost.bytes = sort.bytes;
+  cost.launch = (sort.kernels - 1) * *gpu_launch_;
+  if (!is_unlimited(gpu_memory_)) cost.core = Seconds{cost.bytes / (sort.bandwidth * gpu_memory_.count())};
 }
 
 Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int position) {
@@ -347,6 +352,7 @@ Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int po
     cost->bytes *= cost->kernels;
     cost->launch = (cost->kernels - 1) * *gpu_launch_;
   }
+  add_radix_sort(*cost);
   const bool copies_a_scalar = instruction.opcode == HloOpcode::copy && instruction.shape->is_array() && instruction.shape->rank() == 0;  // a loop's counter into SMEM: no kernel
   if (kernels_ && cost->products == 0 && cost->bytes > 0 && !copies_a_scalar && !is_light_scalar(instruction, *cost)) cost->launch = kernels_->hbm_wait;
   return cost;

@@ -31,8 +31,9 @@ struct HloTaskCost {
   double bytes = 0;                     // read and written in HBM: values in other memory spaces cost none
   std::int64_t products = 0;            // dots and convolutions in it
   Seconds launch{};                     // before all of it: on TPUs what a kernel waits for HBM, on GPUs the launches of the kernels behind its first
-  Seconds core{};                       // of a TPU's core, for sorts and rows that are moved one by one, which the rates of its units do not say; beside the memory
+  Seconds core{};                       // of what the rates of its units do not say, beside the memory: on TPUs sorts and rows that are moved one by one, on GPUs radix sorts
   int kernels = 1;                      // one after the other, each over all of its bytes: a sort of XLA's on a GPU
+  std::optional<RadixSort> sort{};      // by cub on a GPU, with kernels and bytes of its own
   HloEvidence evidence = HloEvidence::known;
   std::string why{};                    // it is not known, or what an estimate rests on
   std::string unknown{};                // what is unknown: a target, of kernels of one target the name without a number, or an opcode
@@ -51,11 +52,6 @@ Seconds time_of(const HloTaskCost& cost, const Machine& machine);
 /// element; at most 3 for each element, by sums (or maxima, forwards and backwards) of blocks of the window's size; 1 for each element where every window holds
 /// the whole row. Sources: van Herk 1992; Gil and Werman 1993.
 double reduce_window_operations(const HloShape& input, const HloShape& result, const std::vector<HloWindowDimension>& window);
-
-/// The kernels in which XLA sorts rows of n on a GPU, `bytes` of all arrays for each element: steps of the bitonic network over less than a tile are one kernel, each
-/// other step is one. A tile: 4 elements for each of 1024 threads, as far as 48 KiB of shared memory hold them.
-/// Source: openxla/xla, EmitBitonicSortLLVMIR (read 2026-11-28).
-int sort_kernels_on_gpu(double row, double bytes);
 
 /// For each instruction of a computation those that have it as an operand, each once.
 class HloUsers {
@@ -86,11 +82,14 @@ class HloTaskCosts {
   Expected<HloTaskCost> arithmetic(const HloComputation& computation, int instruction);
   [[nodiscard]] Seconds core_time(const HloComputation& computation, const HloInstruction& instruction) const;
   HloTaskCost custom_call(const HloComputation& computation, const HloInstruction& call);
+  /// What cub takes for the sort in it, if the module is one of the GPU's compiler.
+  void add_radix_sort(HloTaskCost& cost) const;
 
   const HloModule* module_;
   HloCustomCallCosts custom_;
   std::optional<TpuKernels> kernels_;
   std::optional<Seconds> gpu_launch_;  // of a kernel, where the module is one of the GPU's compiler
+  BytesPerSecond gpu_memory_{};        // of that GPU
   bool tolerant_;
   HloTraffic traffic_;
   std::map<int, HloTaskCost> inside_;

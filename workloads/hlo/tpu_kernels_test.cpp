@@ -149,18 +149,5 @@ TEST(TpuKernels, ASimulatedSortTakesWhatACountedOneDoes) {
   EXPECT_NEAR(cycles(local_work(machine, program, program.tasks.front()).total), 1825 + 136 * 64 * 9, 1e-3);
 }
 
-TEST(GpuSorts, EachStepThatSpansMoreThanATileIsAKernel) {
-  EXPECT_EQ(sort_kernels_on_gpu(4096, 8), 1);
-  EXPECT_EQ(sort_kernels_on_gpu(8192, 8), 3) << "the tiles, a step over all, the tiles again";
-  EXPECT_EQ(sort_kernels_on_gpu(1 << 20, 8), 1 + (2 + 3 + 4 + 5 + 6 + 7 + 8 + 9));
-  EXPECT_EQ(sort_kernels_on_gpu(4096, 16), 3) << "of four arrays of 4 bytes 2048 fit into shared memory";
-}
-
-TEST(GpuSorts, EachKernelReadsAndWritesAllAndIsLaunched) {
-  const HloTaskCost sort = cost_on(gpu(), "a = f32[8192] parameter(1)\n b = s32[8192] parameter(2)\n ROOT r = (f32[8192], s32[8192]) sort(a, b), dimensions={0}");
-  EXPECT_EQ(sort.bytes, 3 * 4 * 32768);
-  EXPECT_NEAR(sort.launch.count(), 2 * 2e-6, 1e-12) << "and the first as every kernel is";
-}
-
 }  // namespace
 }  // namespace podsim

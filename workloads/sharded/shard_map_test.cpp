@@ -123,6 +123,36 @@ TEST(ShardMap, AnArrayOfBlocksIsWrittenWhereItStays) {
   EXPECT_EQ(written.buffers.size(), 4U);  // A, B, the product, C
 }
 
+/// A reduce-scatter adds up in an operand that is scratch: what else reads it, before, after or at the same time, has another.
+TEST(ShardMap, AReduceScatterLeavesItsOperandToAllThatReadIt) {
+  const ShardedProgram program = program_with(mesh_of_bodies,
+                                              "shard_map {\n P = A @ B\n Q = psum_scatter(P, 0, y, tiled)\n R = psum_scatter(P, 1, y, tiled)\n S = psum(P, y)\n T = psum_scatter(P, 0, y, tiled)\n"
+                                              " C = Q - T as (x+y),-\n D = R as x,y\n E = S as x,-\n F = psum(P * 2, y) as x,-\n}",
+                                              "A=16x16; B=16x16", "A=x,y; B=y,-");
+  Schedule schedule = write_program(program, only_plan(program));
+  const auto report = [](const Schedule& of) {
+    const auto lowered = lower(of, ring_or_line());
+    EXPECT_TRUE(lowered) << to_text(lowered.error());
+    CheckOptions options;
+    options.threads = 1, options.random_orders = 20;
+    auto checked = check(*lowered, options);
+    EXPECT_TRUE(checked) << to_text(checked.error());
+    return *std::move(checked);
+  };
+  const CheckReport right = report(schedule);
+  EXPECT_TRUE(right.ok && right.race_free) << to_text(right.problems);
+  // One of them in the operand itself.
+  Program& written = schedule.programs.front();
+  const auto buffer = std::ranges::find(written.buffers, "P", &Buffer::name);
+  ASSERT_NE(buffer, written.buffers.end());
+  for (Task& task : written.tasks)
+    if (auto* scatter = std::get_if<Collective>(&task.op); scatter != nullptr && scatter->kind == CollectiveKind::reduce_scatter) {
+      scatter->input.buffer = BufferId{static_cast<std::size_t>(buffer - written.buffers.begin())};
+      break;
+    }
+  EXPECT_FALSE(report(schedule).ok);
+}
+
 // ---- Errors ----
 
 std::string problem_of(const std::string& statements, const std::string& shapes = "A=8x8; B=8x8", const std::string& shards = "A=x,y; B=y,-") {

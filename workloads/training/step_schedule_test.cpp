@@ -12,6 +12,7 @@
 #include "sim/engine/numeric/numeric_engine.hpp"
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/lower.hpp"
+#include "sim/schedule/touches.hpp"
 #include "workloads/training/counts.hpp"
 #include "workloads/training/testing.hpp"
 
@@ -290,6 +291,91 @@ TEST(TrainingSchedule, MistakesAreFound) {
         if (auto* collective = std::get_if<Collective>(&task.op); collective != nullptr && task.label == "scatter d ff2")
           task.op = Local{LocalKind::copy, {with(collective->input, static_cast<std::size_t>(collective->dim), block(own(collective->axes[0]), lengths_of(collective->output)[static_cast<std::size_t>(collective->dim)]))}, {collective->output}};
   }));
+}
+
+/// A reduce-scatter adds up in an input that is scratch, as every parameter of a function is. Walks a body in its order.
+class PartialSums {
+ public:
+  explicit PartialSums(const Schedule& schedule) {
+    for (const Function& function : schedule.functions) {
+      std::vector<Use> uses = walk(function.body, true);
+      uses.resize(static_cast<std::size_t>(function.parameters));
+      functions_.push_back(std::move(uses));
+    }
+    for (const Program& program : schedule.programs) walk(program, false);
+  }
+  [[nodiscard]] const std::vector<std::string>& readers() const { return readers_; }  // of what a reduction before them left
+  [[nodiscard]] int reductions() const { return reductions_; }
+
+ private:
+  struct Use {
+    bool is_touched = false, reads_first = false, has_sums = false;
+  };
+
+  std::vector<Use> walk(const Program& body, bool in_function) {
+    std::vector<Use> uses(body.buffers.size());
+    const auto reads = [&](BufferId buffer, const Task& task) {
+      Use& use = uses[buffer.index()];
+      if (use.has_sums) readers_.push_back(task.label);
+      use.reads_first |= !use.is_touched;
+      use.is_touched = true;
+    };
+    for (const Task& task : body.tasks) {
+      if (const auto* call = std::get_if<Call>(&task.op)) {
+        const std::vector<Use>& of = functions_[static_cast<std::size_t>(call->function)];
+        for (std::size_t p = 0; p < of.size(); ++p)
+          if (of[p].reads_first) reads(call->arguments[p], task);
+        for (std::size_t p = 0; p < of.size(); ++p)
+          if (of[p].is_touched && (of[p].has_sums || !of[p].reads_first)) uses[call->arguments[p].index()].has_sums = of[p].has_sums;
+      }
+      if (const auto* matmul = std::get_if<Matmul>(&task.op); matmul != nullptr && matmul->accumulate) reads(matmul->out.buffer, task);
+      for_each_touch(task.op, [&](const Touch& touch) {
+        Use& use = uses[touch.region.buffer.index()];
+        if (!touch.write) return reads(touch.region.buffer, task);
+        use.is_touched = true;
+        if (lengths_of(touch.region) == body.buffers[touch.region.buffer.index()].extents) use.has_sums = false;
+      });
+      const auto* collective = std::get_if<Collective>(&task.op);
+      if (collective == nullptr || (collective->kind != CollectiveKind::reduce_scatter && collective->kind != CollectiveKind::reduce)) continue;
+      ++reductions_;
+      const BufferId input = collective->input.buffer;
+      if ((in_function || body.buffers[input.index()].role == Role::scratch) && input != collective->output.buffer) uses[input.index()].has_sums = true;
+    }
+    return uses;
+  }
+
+  std::vector<std::vector<Use>> functions_;
+  std::vector<std::string> readers_;
+  int reductions_ = 0;
+};
+
+TEST(TrainingSchedule, NothingReadsThePartialSumsThatAReduceScatterLeaves) {
+  int reductions = 0;
+  const auto expect_none = [&](const TrainingStep& step) {
+    const PartialSums sums{claimed(step, 2)};
+    reductions += sums.reductions();
+    EXPECT_THAT(sums.readers(), ::testing::IsEmpty()) << to_text(step.mesh) << " " << step.pipeline;
+  };
+  for (const auto& [pipeline, mesh] : every_schedule()) expect_none(small_step(mesh, pipeline));
+  for (const TrainingMesh& mesh : {TrainingMesh{.fsdp = 4}, {.row = 2, .col = 2}, {.col = 2}, {.slice = 2, .data = 2}, {.slice = 2, .data = 2, .fsdp = 2}})
+    for (const bool tied : {false, true}) {
+      TrainingStep step = small_step(mesh, "", 2);
+      step.model.tied = tied, step.model.positions = 4;
+      expect_none(step);
+    }
+  EXPECT_GT(reductions, 100);
+  // A gradient that is clipped behind its reduction.
+  Schedule schedule = claimed(small_step({.fsdp = 2}, "", 2), 2);
+  for (Function& function : schedule.functions)
+    for (std::size_t t = 0; t < function.body.tasks.size(); ++t) {
+      if (function.body.tasks[t].label != "scatter d ff2") continue;
+      const auto scatter = std::get<Collective>(function.body.tasks[t].op);
+      Task clip;
+      clip.label = "clip", clip.op = Local{LocalKind::scale, {scatter.input}, {scatter.input}, 0.5}, clip.after = {Edge{TaskId{t}}};
+      function.body.tasks.push_back(std::move(clip));
+      break;
+    }
+  EXPECT_THAT(PartialSums{schedule}.readers(), ::testing::Contains("clip"));
 }
 
 /// The core works in program order, so a conversion behind a layer would hold up the gather until the layer has ended.

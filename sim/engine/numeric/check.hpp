@@ -93,7 +93,7 @@ double work_of_check(const Schedule& lowered, const CheckOptions& options);
 /// A claim that is a graph of operations may have some that round on integers too (ExactRange says which). What follows from these is compared within
 /// the tolerance that Comparison defines, on uniform data in float32 too if the schedule has bf16 buffers; all orders still have to give the same
 /// bits. A module on which integers prove nothing, since roundings may change its results on them beyond recognition (a softmax of large scores), is
-/// proven on uniform data in float32.
+/// proven on uniform data in float32; one on which these prove nothing, on numbers in (0, 1).
 ///
 /// With arange or ones as inputs the proof runs on these, once in program order and in random orders, in float32, and the error is that of the proof.
 ///

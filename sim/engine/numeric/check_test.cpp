@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <limits>
+#include <memory>
 
 #include "sim/engine/numeric/claims.hpp"
 #include "sim/engine/numeric/hand_built_test.hpp"
+#include "sim/schedule/source_module.hpp"
 
 namespace podsim {
 namespace {
@@ -196,6 +199,44 @@ TEST(Check, ToleratesTheRoundingsOfSumsInBuffersOfAnyRole) {
   ASSERT_TRUE(as_output && as_input);
   EXPECT_GT(as_output->tolerance, std::ldexp(1.0, -8));
   EXPECT_EQ(as_input->tolerance, as_output->tolerance);
+}
+
+/// The square root of x + |x|: of numbers below 0 roundings decide whether it is a number. With a mistake that of 2 x + |x|.
+class RootOfPositives final : public SourceModule {
+ public:
+  explicit RootOfPositives(double mistake) : mistake_{mistake} {}
+  Status execute(int, DeviceId, std::span<const Values> reads, std::span<Values> writes) const override {
+    for (std::size_t i = 0; i < reads[0].size(); ++i) writes[0][i] = std::sqrt(reads[0][i] * mistake_ + std::abs(reads[0][i]));
+    return success();
+  }
+  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation) const override {
+    Results made;
+    for (const std::vector<Values>& of_device : inputs) {
+      Values& roots = made.outputs.emplace_back().emplace_back();
+      for (const double x : of_device[0]) roots.push_back(std::sqrt(x + std::abs(x) - (roundings ? 1e-7 * std::abs(x) : 0)));
+    }
+    return made;
+  }
+
+ private:
+  double mistake_;
+};
+
+TEST(Check, AModuleThatComputesBadlyOnEitherSignIsProvenOnPositiveNumbers) {
+  const auto report = [](double mistake) {
+    Schedule schedule{"module", mesh_of({{"x", 1, true}}), {{every_device(mesh_of({{"x", 1, true}})), {input("X", {64}, {{}}), output("Y", {64}, {{}})}, {}}}, SourceResults{}};
+    Program& program = schedule.programs[0];
+    Local root{LocalKind::opaque, {whole(program, 0)}, {whole(program, 1)}};
+    root.opaque.operation = 0;
+    add(program, "root", root);
+    schedule.source = std::make_shared<const RootOfPositives>(mistake);
+    return checked(schedule);
+  };
+  const auto nothing_proven = [](const CheckReport& of) { return to_text(of.problems).find("nothing is proven") != std::string::npos; };
+  const CheckReport right = report(1), wrong = report(2);
+  EXPECT_TRUE(right.bit_equal) << to_text(right.problems);
+  EXPECT_FALSE(nothing_proven(right)) << to_text(right.problems);
+  EXPECT_FALSE(wrong.ok || wrong.bit_equal || nothing_proven(wrong)) << to_text(wrong.problems);
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ ExactRange exactness(const ReferenceProgram& program, const Mesh& mesh, Filling 
   nodes.limit(bounds_of_inputs(program, [&](const ReferenceNode& node) {
     return filling == Filling::arange ? element_count(node.extents) - 1 : std::int64_t{1};
   }));
-  if (filling == Filling::uniform || filling == Filling::fractions) nodes.result().exact.assign(program.nodes.size(), false);
+  if (filling == Filling::uniform || filling == Filling::fractions || filling == Filling::positive) nodes.result().exact.assign(program.nodes.size(), false);
   return std::move(nodes.result());
 }
 

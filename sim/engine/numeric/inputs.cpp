@@ -75,6 +75,8 @@ void generate(const Elements& of, std::int64_t first, std::int64_t count, Store 
     each([range = of.s8_range](std::uint64_t hash) { return integer_of(hash, range); });
   else if (const DType carried = carried_in(of.filling, of.dtype); is_narrow(carried))
     each([carried](std::uint64_t hash) { return stored_in(carried, fraction_of(hash)); });
+  else if (of.filling == Filling::positive)
+    each([](std::uint64_t hash) { return std::abs(fraction_of(hash)); });
   else
     each(fraction_of);
 }

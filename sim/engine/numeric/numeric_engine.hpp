@@ -21,6 +21,7 @@ enum class Filling {
   integers,   // for proofs: non-zero integers of at most integer_range(), in float32 if a buffer is narrower; nothing rounds, so results are exact
   uniform,    // uniform in (-1, 1), in the buffer's dtype; every store rounds to it
   fractions,  // uniform in (-1, 1), in float32 if a buffer is narrower
+  positive,   // uniform in (0, 1), the same: for what computes badly on numbers of either sign, as the square root of a sum of second moments
   arange,     // 0, 1, 2, ..: the row-major position in the tensor, in float32
   ones,       // 1 everywhere, in float32
               // Both parts of complex numbers, but in the last two, where they are real. s32 and s8 buffers hold integers whatever the filling,

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TestBox;
 
-constexpr std::array<Filling, 5> fillings{Filling::integers, Filling::uniform, Filling::fractions, Filling::arange, Filling::ones};
+constexpr std::array<Filling, 6> fillings{Filling::integers, Filling::uniform, Filling::fractions, Filling::positive, Filling::arange, Filling::ones};
 
 CheckReport report_of(const Schedule& schedule, const CheckOptions& options = {}) {
   const Expected<CheckReport> report = check(schedule, options);
