@@ -102,7 +102,7 @@ std::string check_table(const CheckReport& report, const std::optional<TrainingC
     if (report.inexact.empty())
       rows.push_back({"bit-equal on " + data, yes(report.bit_equal)});
     else
-      rows.push_back({"right on " + data, fmt::format("{}, {:.3g} {} (allowed {:.3g}): {}",
+      rows.push_back({"right on " + report.proven_on, fmt::format("{}, {:.3g} {} (allowed {:.3g}): {}",
                                                       report.bit_equal ? "yes, all orders bit-equal" : "NO", report.proof_rel_error, of_what, report.proof_tolerance, report.inexact)});
     const std::string error = fmt::format("{:.3g} absolute, {:.3g} {}", report.max_abs_error, report.max_rel_error, of_what);
     rows.push_back({"largest error on " + (report.data == InputData::random ? "uniform data" : data),
@@ -158,7 +158,7 @@ std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* 
   if (received) json.set("received_bytes", received->count());
   if (!not_checked.empty()) json.set("not_checked", not_checked);
   if (report.compared_something() && !report.inexact.empty())
-    json.update({{"inexact", report.inexact}, {"proof_rel_error", report.proof_rel_error}, {"proof_tolerance", report.proof_tolerance}});
+    json.update({{"inexact", report.inexact}, {"proof_data", report.proven_on}, {"proof_rel_error", report.proof_rel_error}, {"proof_tolerance", report.proof_tolerance}});
   if (training) {
     Json losses = Json::array(), reference = Json::array();
     for (const double loss : training->losses) losses.push_back(loss);

@@ -67,6 +67,7 @@ class Checker {
                                                  : Filling::integers},
         seed_{options.seed} {
     report_.data = options.data;
+    report_.proven_on = data_name();
     for (const Program& program : lowered.programs)
       for (const Buffer& buffer : program.buffers) has_output_ |= buffer.role == Role::output;
   }
@@ -185,7 +186,7 @@ class Checker {
       const bool is_proof = proof_ == filling;
       filling = filling == Filling::integers ? Filling::fractions : Filling::positive;
       data = filling == Filling::fractions ? fractions_name : positive_name;
-      if (is_proof) proof_ = filling;
+      if (is_proof) proof_ = filling, report_.proven_on = data;
       seed = options_.seed;
       return reference_of(seed, filling, data);
     }

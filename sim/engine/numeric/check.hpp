@@ -64,6 +64,7 @@ struct CheckReport {
   bool race_free = false;
   bool bit_equal = false;      // on integers all orders gave the same bits: those of the reference, if there is one and it is exact
   std::string inexact{};       // why some results on integers are compared within a tolerance: the first operation that rounds; empty: all are exact
+  std::string proven_on = "integers";  // or "uniform float32 data", "positive float32 data", "arange", "ones": the data of the proof
   double proof_rel_error = 0;  // of these, on integers and on uniform data in float32: the worst one for its tolerance
   double proof_tolerance = 0;
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
