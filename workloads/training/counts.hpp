@@ -87,8 +87,8 @@ struct RankEnds {
 ///   activations  live forwards x layers of a virtual stage x what a layer keeps of a microbatch: its input; without rematerialisation also the inputs of
 ///                products, norms, attention and the activation, with it the saved stages that are not on the host. At the logits also the final norm's
 ///                input and output. Tokens are divided by slice data fsdp row, features by col. 0 at the end of the backward pass
-///   working      weights that are gathered (of two layers, one is prefetched) and gradients before they are reduced, in the activations' dtype; and of
-///                the work itself at the loss: logits of a chunk, which their gradient overwrites; in the backward pass: the layer that is computed again
+///   working      weights of a layer from their gather, one weight ahead, to their last use; gradients before they are reduced, the one that is made and
+///                the one on its way; in the activations' dtype. And of the work itself at the loss: logits of a chunk, which their gradient overwrites; in the backward pass: the layer that is computed again
 ///                (what it would keep without rematerialisation, less what it has) and the widest gradient. Features gathered along col
 ///
 /// The largest of these moments: the loss, the first and the last layer backward, the gradient of the embedding; with several microbatches all at once,
