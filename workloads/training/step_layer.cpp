@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,6 +104,24 @@ class LayerWork {
   [[nodiscard]] bool gathers(const StepWeight* weight) const { return !call_.alone && parts_.is_fetched(WeightGroup::layer) && weight != read_.front(); }
   [[nodiscard]] bool reduces(const StepWeight* weight) const { return !call_.alone && weight != made_.back(); }
 
+  /// A transfer begins with the next product or attention: beside work that memory bounds it would only slow that down. Programs of XLA run collectives
+  /// beside products, too, to which it fuses them.
+  /// source: --xla_tpu_enable_async_collective_fusion in MaxText/configs/v5e/16b.sh, github AI-Hypercomputer/maxtext @9bc243c95
+  void begin_with_arithmetic(Inserted& transfer) const {
+    const std::vector<Task>& tasks = function_.function.body.tasks;
+    const std::size_t end = transfer.before.empty() ? tasks.size() : transfer.before.front() + 1;
+    std::optional<std::size_t> before;  // on the core, which takes its tasks in this order
+    for (std::size_t t = transfer.behind; t < end; ++t) {
+      const auto* local = std::get_if<Local>(&tasks[t].op);
+      const bool is_product = std::holds_alternative<Matmul>(tasks[t].op);
+      if (is_product || (local != nullptr && (local->kind == LocalKind::attention || local->kind == LocalKind::attention_grad))) {
+        if (before) transfer.after.push_back(*before), transfer.behind = t;
+        return;
+      }
+      if (local != nullptr && local->unit == Unit::core) before = t;
+    }
+  }
+
   /// One weight ahead of the work: from when the one before the previous one has been used for the first time.
   void insert_gathers() {
     for (std::size_t i = 1; i < read_.size() && gathers(read_[i]); ++i) {
@@ -110,6 +129,7 @@ class LayerWork {
       if (i > 1)
         for (const std::size_t task : readers_.at(read_[i - 2]))
           if (task < readers_.at(read_[i - 1]).front()) gather.after.push_back(task), gather.behind = task + 1;
+      if (i > 1) begin_with_arithmetic(gather);
       gather.write = [this, weight = read_[i]](const Edges& after) {
         return transfers_.gather(*weight, w_.reads({Use::shard, weight}, weight->shard(), w_.model().weights), blocks_.at(weight), after);
       };
@@ -134,6 +154,7 @@ class LayerWork {
       std::ranges::sort(last, {}, [&](const StepWeight* weight) { return readers_.at(weight).back(); });
       gather.after = readers_.at(last[last.size() - 2]);
       gather.behind = gather.after.back() + 1;
+      begin_with_arithmetic(gather);
     }
     inserted_.push_back(std::move(gather));
   }
@@ -143,9 +164,10 @@ class LayerWork {
       if (!reduces(weight)) continue;
       const std::vector<std::size_t>& makers = makers_.at(weight);
       const Region sum = w_.makes({Use::gradient, weight}, weight->shard(), w_.model().gradients);
-      inserted_.push_back({makers.back() + 1, makers, [this, weight, sum](const Edges& made) {
-                             return transfers_.reduce(WeightGroup::layer, *weight, gradients_.at(weight), sum, call_.first_own, made), Edges{};
-                           }, {}});
+      Inserted reduction{makers.back() + 1, makers, {}, {}};
+      reduction.write = [this, weight, sum](const Edges& made) { return transfers_.reduce(WeightGroup::layer, *weight, gradients_.at(weight), sum, call_.first_own, made), Edges{}; };
+      if (!weight->gathered.empty()) begin_with_arithmetic(reduction);
+      inserted_.push_back(std::move(reduction));
     }
   }
 
