@@ -190,7 +190,8 @@ struct WorkingMemory {
   Bytes loss{}, backward{}, embed{};  // of the calls themselves
 };
 
-/// The blocks of a layer's products, in order, while a backward pass has come to each: gathered weights and gradients that are not reduced.
+/// Gathered weights and gradients that are not reduced while the backward pass of a layer goes from its last product to its first: of each the gradient of
+/// its inputs, then that of its weights, which reads no weights.
 void add_blocks(const TrainingStep& step, WorkingMemory& working) {
   const TrainingModel& model = step.model;
   const std::vector<std::string> computed_again = recomputed_stages(model, step.remat);
@@ -206,19 +207,23 @@ void add_blocks(const TrainingStep& step, WorkingMemory& working) {
   std::vector<std::size_t> read;
   for (std::size_t p = 0; p < blocks.size(); ++p)
     if (again[p]) read.push_back(p);
-  std::size_t known = read.size();  // of `read`, those that have been used
+  std::size_t used = read.size();  // of `read`, those that are used or have been
   for (std::size_t p = blocks.size(); p-- > 0;)
     if (!again[p]) read.push_back(p);
   if (gathered) working.first_read = blocks[read.front()];
   working.last_gradient = blocks.front();
+  /// What is gathered, of the products before `end`; the first of the next layer when one is left.
+  const auto weights = [&](std::size_t end, std::size_t known, bool next) {
+    Bytes sum = next ? working.first_read : Bytes{};
+    for (std::size_t r = 0; gathered && r < std::min(known, read.size()); ++r)
+      if (read[r] < end) sum += blocks[read[r]];
+    return sum;
+  };
   for (std::size_t p = blocks.size(); p-- > 0;) {
-    if (!again[p]) ++known;
-    Bytes now = blocks[p];  // the gradient
-    if (step.mesh.fsdp > 1 && p + 1 < blocks.size()) now += blocks[p + 1];  // on its way
-    for (std::size_t r = 0; gathered && r < std::min(known + 1, read.size()); ++r)
-      if (read[r] <= p) now += blocks[read[r]];
-    if (p == 0) now += working.first_read;  // of the next layer
-    working.layer = std::max(working.layer, now);
+    const Bytes on_its_way = step.mesh.fsdp > 1 && p + 1 < blocks.size() ? blocks[p + 1] : Bytes{};  // the gradient before
+    const std::size_t being_used = again[p] ? used : ++used;
+    const Bytes of_inputs = on_its_way + weights(p + 1, being_used + 1, p == 0), of_weights = blocks[p] + weights(p, being_used + 2, p <= 1);
+    working.layer = std::max({working.layer, of_inputs, of_weights});
   }
 }
 
@@ -293,7 +298,7 @@ TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t l
         if (saved.name == stage.name && !saved.on_host) held += number(stage.outputs);
   }
   memory.activations = live_forwards * step.layers_per_stage() * activations(held);
-  if (ends.logits) memory.activations = memory.activations + live_forwards * activations(2 * number(model.width));
+  if (ends.logits) memory.activations = memory.activations + live_forwards * activations(number(model.width));
 
   const WorkingMemory working = working_memory(step, ends, tokens, std::max(everything - held, 0.0));
   const std::vector<TrainingMemory> moments = moments_of(step, ends, memory, working);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,22 @@ void write_to_host(FunctionWriter& w, std::vector<Offloaded> offloaded, std::siz
   }
 }
 
+/// The tasks that need a weight, by position: those that name it, and those that name what others than products make of it, as a gather along rows.
+std::vector<std::size_t> uses_of(const TensorFunction& function, std::size_t parameter) {
+  const std::vector<Task>& tasks = function.function.body.tasks;
+  std::set<BufferId> held{BufferId{parameter}};
+  std::vector<std::size_t> uses;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    Op op = tasks[t].op;
+    const std::vector<Region*> regions = regions_of(op);
+    if (std::ranges::none_of(regions, [&](const Region* region) { return held.contains(region->buffer); })) continue;
+    uses.push_back(t);
+    if (!std::holds_alternative<Matmul>(op))
+      for (const Region* region : regions) held.insert(region->buffer);
+  }
+  return uses;
+}
+
 /// Writes one work of a layer.
 class LayerWork {
  public:
@@ -82,7 +99,7 @@ class LayerWork {
     switch (tensor.use) {
       case LayerTensor::Use::weight:
         region = gathers(weight) ? w_.scratch("gathered " + weight->name, weight->block()) : w_.reads({Use::weight, weight}, weight->block());
-        readers_[weight] = users_of(function_, p), blocks_[weight] = region;
+        readers_[weight] = users_of(function_, p), uses_[weight] = uses_of(function_, p), blocks_[weight] = region;
         return;
       case LayerTensor::Use::weight_gradient:
         region = reduces(weight) ? w_.scratch("whole d " + weight->name, weight->block()) : w_.makes({Use::weight_gradient, weight}, weight->block());
@@ -127,7 +144,7 @@ class LayerWork {
     for (std::size_t i = 1; i < read_.size() && gathers(read_[i]); ++i) {
       Inserted gather{0, {}, {}, readers_.at(read_[i])};
       if (i > 1)
-        for (const std::size_t task : readers_.at(read_[i - 2]))
+        for (const std::size_t task : uses_.at(read_[i - 2]))
           if (task < readers_.at(read_[i - 1]).front()) gather.after.push_back(task), gather.behind = task + 1;
       if (i > 1) begin_with_arithmetic(gather);
       gather.write = [this, weight = read_[i]](const Edges& after) {
@@ -151,8 +168,8 @@ class LayerWork {
     Inserted gather{inserted_.empty() ? 0 : inserted_.back().behind, {}, [this](const Edges& after) { return transfers_.fetch(call_.fetch, after), Edges{}; }, {}};
     if (group_of(call_.fetch) == WeightGroup::layer && read_.size() > 1) {
       Weights last = read_;
-      std::ranges::sort(last, {}, [&](const StepWeight* weight) { return readers_.at(weight).back(); });
-      gather.after = readers_.at(last[last.size() - 2]);
+      std::ranges::sort(last, {}, [&](const StepWeight* weight) { return uses_.at(weight).back(); });
+      gather.after = uses_.at(last[last.size() - 2]);
       gather.behind = gather.after.back() + 1;
       begin_with_arithmetic(gather);
     }
@@ -177,7 +194,7 @@ class LayerWork {
   const StepParts& parts_;
   const TensorFunction& function_;
   Weights read_, made_;
-  Users readers_, makers_;
+  Users readers_, uses_, makers_;
   std::map<const StepWeight*, Region> blocks_, gradients_;
   std::map<std::string, Region> given_;
   std::vector<Offloaded> offloaded_;
