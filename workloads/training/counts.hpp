@@ -93,7 +93,8 @@ struct RankEnds {
 ///
 /// The largest of these moments: the loss, the first and the last layer backward, the gradient of the embedding; with several microbatches each of them
 /// has the gradients and the activations of others. Left out: what a split backward pass keeps between its halves.
-/// Of 19 plans without one (shipped models, 8 to 512 devices, every axis but slice) the estimate is 4.1 % below to 4.8 % above the simulated peak.
+/// Of 15 plans without one (llama3-8b and -70b, megatron-22b, maxtext-default on 8 to 64 devices, every axis but slice) the estimate is 3.2 % below to 1.5 %
+/// above the simulated peak, of nine of them within 0.1 %.
 ///
 /// `live_forwards`: of how many (virtual stage, microbatch) pairs the rank holds the activations at most; the pipeline's schedule tells, 1 with one stage;
 /// at most microbatches x virtual_stages: an assert.
