@@ -121,18 +121,16 @@ class LayerWork {
   [[nodiscard]] bool gathers(const StepWeight* weight) const { return !call_.alone && parts_.is_fetched(WeightGroup::layer) && weight != read_.front(); }
   [[nodiscard]] bool reduces(const StepWeight* weight) const { return !call_.alone && weight != made_.back(); }
 
-  /// A transfer begins with the next product or attention: beside work that memory bounds it would only slow that down. Programs of XLA run collectives
-  /// beside products, too, to which it fuses them.
-  /// source: --xla_tpu_enable_async_collective_fusion in MaxText/configs/v5e/16b.sh, github AI-Hypercomputer/maxtext @9bc243c95
-  void begin_with_arithmetic(Inserted& transfer) const {
+  /// A reduction, for which nothing waits, begins with the next product or attention: beside norms and activations, which memory bounds, it would slow these
+  /// down. Programs of XLA fuse them to products, so that they do not stand alone there.
+  void begin_with_arithmetic(Inserted& reduction) const {
     const std::vector<Task>& tasks = function_.function.body.tasks;
-    const std::size_t end = transfer.before.empty() ? tasks.size() : transfer.before.front() + 1;
     std::optional<std::size_t> before;  // on the core, which takes its tasks in this order
-    for (std::size_t t = transfer.behind; t < end; ++t) {
+    for (std::size_t t = reduction.behind; t < tasks.size(); ++t) {
       const auto* local = std::get_if<Local>(&tasks[t].op);
       const bool is_product = std::holds_alternative<Matmul>(tasks[t].op);
       if (is_product || (local != nullptr && (local->kind == LocalKind::attention || local->kind == LocalKind::attention_grad))) {
-        if (before) transfer.after.push_back(*before), transfer.behind = t;
+        if (before) reduction.after.push_back(*before), reduction.behind = t;
         return;
       }
       if (local != nullptr && local->unit == Unit::core) before = t;
@@ -146,7 +144,6 @@ class LayerWork {
       if (i > 1)
         for (const std::size_t task : uses_.at(read_[i - 2]))
           if (task < readers_.at(read_[i - 1]).front()) gather.after.push_back(task), gather.behind = task + 1;
-      if (i > 1) begin_with_arithmetic(gather);
       gather.write = [this, weight = read_[i]](const Edges& after) {
         return transfers_.gather(*weight, w_.reads({Use::shard, weight}, weight->shard(), w_.model().weights), blocks_.at(weight), after);
       };
@@ -171,7 +168,6 @@ class LayerWork {
       std::ranges::sort(last, {}, [&](const StepWeight* weight) { return uses_.at(weight).back(); });
       gather.after = uses_.at(last[last.size() - 2]);
       gather.behind = gather.after.back() + 1;
-      begin_with_arithmetic(gather);
     }
     inserted_.push_back(std::move(gather));
   }
