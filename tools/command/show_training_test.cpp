@@ -50,7 +50,7 @@ TEST(ShowTraining, TheKeysThatItPrintsGiveTheSameStep) {
   EXPECT_EQ(again.dump(1), of_maxtext.dump(1));
 }
 
-TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinSevenPercent) {
+TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinTwoPercent) {
   const std::vector<std::pair<std::string, std::string>> plans{
       {"4x4", "llama3-8b --mesh fsdp=16 --batch-per-device 1 --remat full"},
       {"4x4", "llama3-8b --mesh fsdp=16 --batch-per-device 4 --microbatches 4 --remat full"},
@@ -62,13 +62,24 @@ TEST(ShowTraining, MemoryIsThePeakOfTheRunWithinSevenPercent) {
   for (const auto& [slice, plan] : plans) {
     const bool pipelined = plan.find("stage") != std::string::npos;
     const auto shown = json_of("show training " + plan + (pipelined ? " --live-forwards 4" : ""));
-    double estimate = 0;
-    for (const auto& rank : shown["memory"]) estimate = std::max(estimate, rank["memory_bytes"]["total"].get<double>());
+    const double estimate = shown["memory"][0]["memory_bytes"]["total"].get<double>();  // of the first rank, the only one with so many live forwards
     const auto run = json_of("run --machine tpu_v5p --slice " + slice + "x1 --training " + plan);
-    EXPECT_NEAR(estimate / run["memory_bytes"]["total"].get<double>(), 1, 0.07) << plan;
+    EXPECT_NEAR(estimate / run["stages"][0]["peak_memory_bytes"].get<double>(), 1, 0.02) << plan;
   }
   const std::string split = "show training llama3-8b --mesh stage=4 --batch 8 --microbatches 8 --pipeline zero-bubble";
   EXPECT_THAT(podsim(split).out, HasSubstr("left out: what zero-bubble keeps between the halves of its backward passes"));
+}
+
+/// Steps of MaxText that ran on TPU v5e (validation/datasets/tpu_v5e_training) are not said to be too large.
+TEST(RunTraining, StepsThatRanFitTheirMemory) {
+  const Folder folder;
+  const std::string common = " head_dim=256 mlp_activations=[relu] vocab_size=32768 logits_via_embedding=true max_target_length=2048 ici_fsdp_parallelism=256 remat_policy=full attention=flash use_iota_embed=true";
+  for (const char* size : {"base_emb_dim=6144 base_num_query_heads=24 base_num_kv_heads=24 base_mlp_dim=24576 base_num_decoder_layers=36 per_device_batch_size=6",
+                           "base_emb_dim=8192 base_num_query_heads=32 base_num_kv_heads=32 base_mlp_dim=32768 base_num_decoder_layers=40 per_device_batch_size=4",
+                           "base_emb_dim=10240 base_num_query_heads=32 base_num_kv_heads=32 base_mlp_dim=32768 base_num_decoder_layers=64 per_device_batch_size=2"}) {
+    const auto run = json_of("run --machine tpu_v5e --slice 16x16 --maxtext " + folder.file("empty.yml", "") + " " + size + common);
+    EXPECT_LE(run["memory_bytes"]["total"].get<double>(), run["memory_bytes"]["hbm"].get<double>()) << size;
+  }
 }
 
 /// A shipped model, taken out, edited, and trained: what the options of a model do too.

@@ -1,6 +1,7 @@
 #include "workloads/scenario/training_bound.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -83,8 +84,8 @@ std::vector<PipelineHolding> holdings_of(const std::vector<PipelineUnit>& list) 
 
 Bytes memory_bound(const TrainingStep& step, const PipelineShape& shape, const LayerTimes& layer, const WeightTimes& weights) {
   const std::int64_t layers = step.layers_per_stage();
-  Bytes gathered;  // the first forward has gathered into both buffers of layers, and the last backward reads both
-  if (layers >= 2 && weights.fetched[index(WeightGroup::layer)]) gathered = 2 * weights.block[index(WeightGroup::layer)];
+  Bytes gathered;  // while the last product of a forward runs, all that its layer keeps is there
+  if (weights.fetched[index(WeightGroup::layer)]) gathered = weights.transfers[index(WeightGroup::layer)][layer.forward_last].block;
   Bytes most;
   for (std::size_t rank = 0; rank < shape.holdings.size(); ++rank) {
     const RankState state = state_of(step, shape.lists.spec, static_cast<int>(rank), weights);
@@ -128,11 +129,11 @@ Seconds arithmetic_bound(const TrainingStep& step, const Machine& machine) { ret
 
 StepBound quick_bound(const TrainingStep& step, const PipelineShape& shape, const LayerTimes& layer, const WeightTimes& weights) {
   const std::size_t group = index(WeightGroup::layer);
-  const double layers = number(step.layers_per_stage()), fetch = weights.fetch[group], reduce = weights.reduce[group];
+  const double layers = number(step.layers_per_stage()), gather = weights.gather[group], reduce = weights.reduce[group];
   const double backward = splits_backward(step) ? std::min(layer.backward, layer.inputs + layer.weights) : layer.backward;
-  // Of the calls of a task all but one gather another layer's weights.
-  const TaskTimes tasks{least_of_alone * std::max(layers * layer.forward, (layers - 1) * fetch),
-                        least_of_alone * std::max(layers * backward, (layers - 1) * (fetch + reduce)), least_of_alone * layer.loss};
+  // Its calls gather their own weights but for the first, which the call before gathers; and reduce all gradients but the last.
+  const TaskTimes tasks{least_of_alone * std::max(layers * layer.forward, (layers - 1) * gather),
+                        least_of_alone * std::max(layers * backward, (layers - 1) * (gather + reduce)), least_of_alone * layer.loss};
   const double updates = layers * number(step.virtual_stages) * weights.update[group];
   return {pipeline_bound(step, tasks) + Seconds{least_of_alone * updates}, memory_bound(step, shape, layer, weights)};
 }
@@ -171,11 +172,6 @@ Expected<std::shared_ptr<const PipelineShape>> pipeline_shape(const TrainingStep
 
 namespace {
 
-struct Weights {
-  WeightGroup group = WeightGroup::none;
-  std::int64_t layer = 0;
-  friend bool operator==(const Weights&, const Weights&) = default;
-};
 /// The calls of a rank, as training_schedule() writes them.
 class RankCalls {
  public:
@@ -190,9 +186,7 @@ class RankCalls {
 
   /// When the first task can begin: its weights are gathered before, whatever else it waits for.
   double begin() {
-    if (calls_.empty() || !is_fetched(calls_.front().reads)) return 0;
-    held_ = calls_.front().reads;
-    return least_of_alone * weights_.fetch[index(held_.group)];
+    return calls_.empty() ? 0 : least_of_alone * calls_.front().before;
   }
   /// What the next task of the rank takes at least.
   double next() {
@@ -202,55 +196,62 @@ class RankCalls {
     return time;
   }
   /// The reduction of what the last call made; nobody waits for it but the optimiser.
-  [[nodiscard]] double finish() const { return least_of_alone * time_of_reduction(); }
+  [[nodiscard]] double finish() const { return at_ == 0 ? 0 : least_of_alone * calls_[at_ - 1].behind; }
   /// The optimiser waits for the sum of that over data too; its update at least comes behind it.
-  [[nodiscard]] double last_sum() const { return made_ == WeightGroup::none ? 0 : least_of_alone * (weights_.sum[index(made_)] + weights_.update[index(made_)]); }
+  [[nodiscard]] double last_sum() const { return at_ == 0 ? 0 : least_of_alone * calls_[at_ - 1].summed; }
 
  private:
   struct StepItem {
-    double work = 0;
-    Weights reads{};
-    WeightGroup makes = WeightGroup::none;
+    double work = 0;                          // of the call
+    double beside = 0;                        // what it gathers and reduces of its own
+    double before = 0, behind = 0;            // what the call before gathers for it, and the call behind reduces
+    double summed = 0;                        // the sum over data of that, and the update that waits for it
   };
 
   void list(const PipelineTask& task) {
     const bool vocabulary = step_.model.vocabulary > 0, embeds = vocabulary && task.stage == 0, last = task.stage + 1 == spec_.stages;
-    const auto each = [&](double work, bool forwards, bool reads, bool differentiates) {
-      for (std::int64_t i = 0; i < layers_; ++i) {
-        const Weights own{WeightGroup::layer, task.stage * layers_ + (forwards ? i : layers_ - 1 - i)};
-        calls_.push_back({work, reads ? own : Weights{}, differentiates ? WeightGroup::layer : WeightGroup::none});
-      }
-    };
     if (task.kind == PipelineTaskKind::forward) {
-      if (embeds) calls_.push_back({layer_.embed, {WeightGroup::embedding, 0}, WeightGroup::none});
-      each(layer_.forward, true, true, false);
-      return;
+      if (embeds) add_end(layer_.embed, WeightGroup::embedding, true, false);
+      return add_layers(layer_.forward, layer_.forward_first, false);
     }
-    if (task.kind == PipelineTaskKind::backward_weights) {
-      return each(layer_.weights, false, false, true);
-    }
-    const WeightGroup logits = vocabulary ? WeightGroup::logits : WeightGroup::none;
-    const bool whole = task.kind == PipelineTaskKind::backward;
-    if (last) calls_.push_back({layer_.loss, {logits, 0}, logits});
-    each(whole ? layer_.backward : layer_.inputs, false, true, whole);
-    if (embeds) calls_.push_back({layer_.embed_gradient, {}, WeightGroup::embedding});
+    if (task.kind == PipelineTaskKind::backward_weights) return add_layers(layer_.weights, std::nullopt, true);
+    if (last) add_end(layer_.loss, vocabulary ? WeightGroup::logits : WeightGroup::none, vocabulary, vocabulary);
+    if (task.kind == PipelineTaskKind::backward)
+      add_layers(layer_.backward, layer_.backward_first, true);
+    else
+      add_layers(layer_.inputs, layer_.inputs_first, false);
+    if (embeds) add_end(layer_.embed_gradient, WeightGroup::embedding, false, true);
   }
 
-  [[nodiscard]] bool is_fetched(const Weights& weights) const { return weights.group != WeightGroup::none && weights_.fetched[index(weights.group)]; }
+  /// A work at an end of the model, which is given all its weights as blocks, and hands over all gradients.
+  void add_end(double work, WeightGroup group, bool reads, bool makes) {
+    StepItem item{work};
+    for (const TransferTimes& weight : weights_.transfers[index(group)]) {
+      if (reads) item.before += weight.gather;
+      if (makes) item.behind += weight.reduce, item.summed += weight.sum;
+    }
+    if (makes) item.summed += weights_.update[index(group)];
+    calls_.push_back(item);
+  }
 
-  [[nodiscard]] double time_of_reduction() const { return made_ == WeightGroup::none ? 0 : weights_.reduce[index(made_)]; }
+  /// `reads_first`: of a work that reads weights.
+  void add_layers(double work, std::optional<std::size_t> reads_first, bool makes) {
+    const std::vector<TransferTimes>& transfers = weights_.transfers[index(WeightGroup::layer)];
+    StepItem item{work};
+    if (reads_first) item.before = transfers[*reads_first].gather, item.beside += weights_.gather[index(WeightGroup::layer)] - item.before;
+    if (makes) {
+      const TransferTimes& last = transfers[layer_.made_last];
+      item.behind = last.reduce, item.beside += weights_.reduce[index(WeightGroup::layer)] - item.behind;
+      item.summed = last.sum + weights_.update[index(WeightGroup::layer)];
+    }
+    calls_.insert(calls_.end(), static_cast<std::size_t>(layers_), item);
+  }
 
-  double time_of_call() {
-    const StepItem& item = calls_[at_];
-    double beside = 0;
-    if (at_ + 1 < calls_.size())
-      if (const Weights& next = calls_[at_ + 1].reads; is_fetched(next) && held_ != next) {
-        held_ = next;
-        beside = weights_.fetch[index(next.group)];
-      }
-    beside += time_of_reduction();
-    made_ = item.makes;
-    return least_of_alone * std::max(item.work, beside);
+  double time_of_call() const {
+    double beside = calls_[at_].beside;
+    if (at_ + 1 < calls_.size()) beside += calls_[at_ + 1].before;
+    if (at_ > 0) beside += calls_[at_ - 1].behind;
+    return least_of_alone * std::max(calls_[at_].work, beside);
   }
 
   const TrainingStep& step_;
@@ -261,8 +262,6 @@ class RankCalls {
   std::vector<StepItem> calls_;
   std::vector<std::size_t> ends_;  // of each task in calls_
   std::size_t at_ = 0, task_ = 0;
-  Weights held_{};
-  WeightGroup made_ = WeightGroup::none;
 };
 
 /// When tasks end.

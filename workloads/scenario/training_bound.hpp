@@ -41,7 +41,7 @@ struct PipelineShape {
 Expected<std::shared_ptr<const PipelineShape>> pipeline_shape(const TrainingStep& step, bool fuse_steady_state);
 
 /// Time, and memory: the state of a rank, what the layers of its live forwards keep, while these are most also the gradients of stages that had a
-/// backward before, and two layers' gathered weights. Working memory is left out.
+/// backward before, and the gathered weights that the last product of a forward reads. Working memory is left out.
 struct StepBound {
   Seconds time;
   Bytes memory;
@@ -51,8 +51,8 @@ struct StepBound {
 StepBound quick_bound(const TrainingStep& step, const PipelineShape& shape, const LayerTimes& layer, const WeightTimes& weights);
 
 /// The step as a list schedule of its calls, each at least as long as its work alone and as what passes beside it. Transfers between stages are free,
-/// and the sums over slices. Ranks are as in training_schedule(): weights are gathered unless they were gathered last, gradients are reduced during
-/// the next call; of the sums over data the last one counts. Cost O(layers * microbatches).
+/// and the sums over slices. Ranks are as in training_schedule(): which call gathers a weight and which reduces a gradient; of the sums over data the last
+/// one counts. Cost O(layers * microbatches).
 StepBound step_bound(const TrainingStep& step, const PipelineShape& shape, const LayerTimes& layer, const WeightTimes& weights);
 
 }  // namespace podsim

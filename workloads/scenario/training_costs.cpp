@@ -120,6 +120,8 @@ LayerTimes TrainingCosts::least_times(const TrainingLook& look, const Keys& keys
                                      &LayerTimes::loss, &LayerTimes::embed_gradient})
     times.*member *= share;
   const LayerTimes& kept = kept_.at(keys.kept).times;
+  for (std::size_t LayerTimes::*member : {&LayerTimes::forward_first, &LayerTimes::backward_first, &LayerTimes::inputs_first, &LayerTimes::forward_last, &LayerTimes::made_last})
+    times.*member = kept.*member;
   times.kept = sequences * kept.kept, times.kept_for_weights = sequences * kept.kept_for_weights;
   return times;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/test_cases.hpp"
@@ -42,7 +43,7 @@ TEST(TrainingStep, PartsSumToTheStepAndKindsToTheMemory) {
     EXPECT_EQ(split.recompute > 0, step.remat.kind == Remat::Kind::full);
     EXPECT_EQ(split.copies > 0, step.scan || step.model.weights != step.model.activations);
     EXPECT_GT(split.optimizer, 0);
-    EXPECT_GT(split.bubble, 0);
+    EXPECT_TRUE(std::ranges::any_of(result.stages, [](const RankFigures& rank) { return rank.bubble_s > 0; })) << "on the busiest rank something may always be in flight";
     EXPECT_EQ(result.memory.total(), run.metrics.peak_memory);
     ASSERT_EQ(result.stages.size(), static_cast<std::size_t>(step.mesh.stage));
     // AdamW's two moments, in float32, of what a device has: at least the layers of a rank.

@@ -57,16 +57,25 @@ class LoneCalls {
     return seconds_of(schedule);
   }
 
-  /// Of the gradients of a group over data, where programs add them up.
-  std::optional<double> seconds_of_sum(WeightGroup group) {
+  /// Of a weight, without conversions and sums on the core. nullopt: an error, which `problem` has.
+  std::optional<TransferTimes> transfers(const StepWeight& weight) {
+    const TrainingModel& model = parts_.step.model;
     const AxisView& data = parts_.axes.data;
-    if (data.size == 1 || parts_.axes.slice.size > 1) return 0;
-    ProgramBuilder program{parts_.mesh, parts_.layer_mesh.devices};
-    for (const StepWeight& weight : parts_.weights(group)) {
-      const Region shard = program.scratch(weight.name, weight.shard(), parts_.step.model.gradients);
-      program.step("sum d " + weight.name, Collective{CollectiveKind::all_reduce, {data}, shard, shard, weight.dim}, {});
-    }
-    return seconds_of({"sum of gradients", parts_.mesh, {std::move(program).finish()}, {}});
+    TransferTimes times{0, 0, 0, Bytes{weight.block()[0] * weight.block()[1] * size_of(model.activations).count()}};
+    const auto alone = [&](CollectiveKind kind, const std::vector<AxisView>& axes, const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to, DType dtype, double& time) {
+      ProgramBuilder program{parts_.mesh, parts_.layer_mesh.devices};
+      const Region input = program.scratch(weight.name, from, dtype), output = from == to ? input : program.scratch(weight.name + " there", to, dtype);
+      program.step(weight.name, Collective{kind, axes, input, output, weight.dim}, {});
+      const auto seconds = seconds_of({weight.name, parts_.mesh, {std::move(program).finish()}, {}});
+      time = seconds.value_or(0);
+      return seconds.has_value();
+    };
+    if (!weight.gathered.empty() && !(alone(CollectiveKind::all_gather, weight.gathered, weight.shard(), weight.block(), model.activations, times.gather) &&
+                                      alone(CollectiveKind::reduce_scatter, weight.gathered, weight.block(), weight.shard(), model.activations, times.reduce)))
+      return std::nullopt;
+    const bool is_summed = data.size > 1 && parts_.axes.slice.size == 1;  // by programs
+    if (is_summed && !alone(CollectiveKind::all_reduce, {data}, weight.shard(), weight.shard(), model.gradients, times.sum)) return std::nullopt;
+    return times;
   }
 
   Diagnostic problem;
@@ -94,7 +103,7 @@ class LoneCalls {
 
 Status add_layer(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times) {
   LoneCalls calls{system, parts, collectives, options};
-  const auto forward = calls.seconds({.work = StepWork::layer_forward}), backward = calls.seconds({.work = StepWork::layer_backward});
+  const auto forward = calls.seconds({.work = StepWork::layer_forward, .alone = true}), backward = calls.seconds({.work = StepWork::layer_backward, .alone = true});
   if (!forward || !backward) return calls.problem;
   times.forward = *forward, times.backward = *backward;
   return success();
@@ -102,7 +111,7 @@ Status add_layer(const System& system, const StepParts& parts, const std::string
 
 Status add_halves(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options, LayerTimes& times) {
   LoneCalls calls{system, parts, collectives, options};
-  const auto inputs = calls.seconds({.work = StepWork::layer_inputs}), weights = calls.seconds({.work = StepWork::layer_weights});
+  const auto inputs = calls.seconds({.work = StepWork::layer_inputs, .alone = true}), weights = calls.seconds({.work = StepWork::layer_weights, .alone = true});
   if (!inputs || !weights) return calls.problem;
   times.inputs = *inputs, times.weights = *weights;
   return success();
@@ -132,6 +141,10 @@ void add_kept(const StepParts& parts, LayerTimes& times) {
       times.kept += bytes_of(parameter);
   for (const Buffer& parameter : parts.functions.backward_weights.parameters)
     if (!is_weight(parameter)) times.kept_for_weights += bytes_of(parameter);
+  const auto order = [&](StepWork work) -> const WeightOrder& { return parts.orders.at(work); };
+  times.forward_first = order(StepWork::layer_forward).read.front(), times.forward_last = order(StepWork::layer_forward).read.back();
+  times.backward_first = order(StepWork::layer_backward).read.front(), times.inputs_first = order(StepWork::layer_inputs).read.front();
+  times.made_last = order(StepWork::layer_backward).made.back();
 }
 
 Expected<WeightTimes> weight_times(const System& system, const StepParts& parts, const std::string& collectives, const RunOptions& options) {
@@ -142,21 +155,20 @@ Expected<WeightTimes> weight_times(const System& system, const StepParts& parts,
   for (const WeightGroup group : groups) {
     const auto g = static_cast<std::size_t>(group);
     times.fetched[g] = parts.is_fetched(group);
-    std::optional<double> fetch = 0;
-    if (times.fetched[g]) fetch = calls.seconds({.fetch = group});
-    const auto reduce = calls.seconds({.reduce = group, .first = true}), update = calls.seconds({.work = StepWork::update, .of = group, .step = 1});
-    const auto sum = calls.seconds_of_sum(group);
-    if (!fetch || !reduce || !update || !sum) return calls.problem;
-    times.sum[g] = *sum;
-    times.fetch[g] = *fetch, times.reduce[g] = *reduce, times.update[g] = *update;
+    const auto update = calls.seconds({.work = StepWork::update, .of = group, .step = 1});
+    if (!update) return calls.problem;
+    times.update[g] = *update;
     const TrainingModel& model = parts.step.model;
     for (const StepWeight& weight : parts.weights(group)) {
+      const auto transfers = calls.transfers(weight);
+      if (!transfers) return calls.problem;
+      times.transfers[g].push_back(*transfers);
+      times.gather[g] += transfers->gather, times.reduce[g] += transfers->reduce;
       const std::int64_t shard = weight.shard()[0] * weight.shard()[1];
       times.weights[g] += Bytes{shard * size_of(model.weights).count()};
       times.gradients[g] += Bytes{shard * size_of(model.gradients).count()};
       times.optimizer[g] += Bytes{shard * ((parts.step.optimizer == Optimizer::adamw ? 2 * size_of(model.moments).count() : 0) +
                                            (model.master_weights ? size_of(DType::f32).count() : 0))};
-      times.block[g] += Bytes{weight.block()[0] * weight.block()[1] * size_of(model.activations).count()};
     }
   }
   return times;

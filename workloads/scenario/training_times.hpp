@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "workloads/scenario/training_problem.hpp"
 
@@ -15,13 +16,20 @@ struct LayerTimes {
   double embed = 0, loss = 0, embed_gradient = 0;
   Bytes kept;              // of a layer and microbatch between its forward and backward, its input among it
   Bytes kept_for_weights;  // between the halves of a split backward
+  // Weights of a layer, by position in the group: what each pass reads first, what the forward pass reads last, whose gradient is made last.
+  std::size_t forward_first = 0, backward_first = 0, inputs_first = 0, forward_last = 0, made_last = 0;
+};
+/// Of one weight: its gather and the reduction of its gradient over fsdp; the sum over data of that when it is complete; its block.
+struct TransferTimes {
+  double gather = 0, reduce = 0, sum = 0;
+  Bytes block;
 };
 /// By WeightGroup.
 struct WeightTimes {
-  std::array<double, 4> fetch{}, reduce{}, update{};  // gathers; reductions; the optimiser
-  std::array<double, 4> sum{};                        // over data, of complete gradients
-  std::array<bool, 4> fetched{};                      // whether a block is not what the shard is
-  std::array<Bytes, 4> weights{}, optimizer{}, gradients{}, block{};
+  std::array<std::vector<TransferTimes>, 4> transfers{};  // of each weight
+  std::array<double, 4> gather{}, reduce{}, update{};     // of all of a group; the optimiser
+  std::array<bool, 4> fetched{};                          // whether a block is not what the shard is
+  std::array<Bytes, 4> weights{}, optimizer{}, gradients{};
 };
 
 /// Simulate some of the calls. Errors: those of the model; cancelled work.

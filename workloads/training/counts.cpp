@@ -182,12 +182,50 @@ namespace {
 
 /// The working memory of a device, by formulas.
 struct WorkingMemory {
-  Bytes gathered{};             // of two layers' weights: one is prefetched
-  Bytes layer_gradients{};      // of one layer, before they are reduced
-  Bytes embedding{}, logits{};  // as gradients: as layer_gradients
+  Bytes layer{};                // the most of a layer's gathered weights and unreduced gradients in its backward pass
+  Bytes first_read{};           // what that reads first, which the call before gathers
+  Bytes last_gradient{};        // what it makes last, which the call behind reduces
+  Bytes embedding{}, logits{};  // as gradients, whole
   Bytes embedding_gathered{}, logits_gathered{};
   Bytes loss{}, backward{}, embed{};  // of the calls themselves
 };
+
+/// Gathered weights and gradients that are not reduced while the backward pass of a layer goes from its last product to its first: of each the gradient of
+/// its inputs, then that of its weights, which reads no weights.
+void add_blocks(const TrainingStep& step, WorkingMemory& working) {
+  const TrainingModel& model = step.model;
+  const std::vector<std::string> computed_again = recomputed_stages(model, step.remat);
+  std::vector<Bytes> blocks;
+  std::vector<bool> again;
+  for (const Stage& stage : layer_stages(model)) {
+    if (stage.kind != Stage::Kind::product) continue;
+    blocks.push_back(of_elements(static_cast<double>(stage.inputs * stage.outputs), step.mesh.row * step.mesh.col, model.activations));
+    again.push_back(std::find(computed_again.begin(), computed_again.end(), stage.name) != computed_again.end());
+  }
+  const bool gathered = model.weights != model.activations || step.mesh.fsdp > 1;
+  // Products whose weights are read, by their first use: those that are computed again, then the rest from the last on.
+  std::vector<std::size_t> read;
+  for (std::size_t p = 0; p < blocks.size(); ++p)
+    if (again[p]) read.push_back(p);
+  std::size_t used = read.size();  // of `read`, those that are used or have been
+  for (std::size_t p = blocks.size(); p-- > 0;)
+    if (!again[p]) read.push_back(p);
+  if (gathered) working.first_read = blocks[read.front()];
+  working.last_gradient = blocks.front();
+  /// What is gathered, of the products before `end`; the first of the next layer when one is left.
+  const auto weights = [&](std::size_t end, std::size_t known, bool next) {
+    Bytes sum = next ? working.first_read : Bytes{};
+    for (std::size_t r = 0; gathered && r < std::min(known, read.size()); ++r)
+      if (read[r] < end) sum += blocks[read[r]];
+    return sum;
+  };
+  for (std::size_t p = blocks.size(); p-- > 0;) {
+    const Bytes on_its_way = step.mesh.fsdp > 1 && p + 1 < blocks.size() ? blocks[p + 1] : Bytes{};  // the gradient before
+    const std::size_t being_used = again[p] ? used : ++used;
+    const Bytes of_inputs = on_its_way + weights(p + 1, being_used + 1, p == 0), of_weights = blocks[p] + weights(p, being_used + 2, p <= 1);
+    working.layer = std::max({working.layer, of_inputs, of_weights});
+  }
+}
 
 WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tokens, double computed_again) {
   const TrainingModel& model = step.model;
@@ -197,13 +235,11 @@ WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tok
   const double width = number(model.width), table = number(model.vocabulary * model.width);
   const Bytes classes = of_model(tokens * number(model.vocabulary), mesh.col);
   const Bytes whole_width = mesh.col > 1 ? of_model(tokens * width, 1) : Bytes{};  // features that are gathered along col
-  const bool converted = model.weights != model.activations;
   WorkingMemory working;
-  working.layer_gradients = of_model(number(layer_parameters(model)), mesh.row * mesh.col);
-  if (converted || mesh.fsdp > 1) working.gathered = 2 * working.layer_gradients;
+  add_blocks(step, working);
   if (ends.embedding) working.embedding = of_model(table + number(model.positions) * width, mesh.col);
   if (ends.logits) working.logits = of_model(table, mesh.col);
-  if (converted || mesh.fsdp * mesh.row > 1) working.embedding_gathered = working.embedding, working.logits_gathered = working.logits;
+  if (model.weights != model.activations || mesh.fsdp * mesh.row > 1) working.embedding_gathered = working.embedding, working.logits_gathered = working.logits;
 
   if (ends.logits)
     working.loss =
@@ -215,24 +251,17 @@ WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tok
   return working;
 }
 
-/// The moments at which a device may need most.
+/// The moments at which a device may need most. Of several microbatches the gradients of those before are there, and others are live behind a backward pass.
 std::vector<TrainingMemory> moments_of(const TrainingStep& step, RankEnds ends, const TrainingMemory& state, const WorkingMemory& working) {
-  const auto moment = [&](Bytes gradients, Bytes activations, Bytes needed) {
-    return TrainingMemory{state.weights, gradients, state.optimizer, activations, needed};
+  const bool several = step.microbatches > 1;
+  const auto moment = [&](bool backward_done, Bytes needed) {
+    return TrainingMemory{state.weights, several || backward_done ? state.gradients : Bytes{}, state.optimizer, several || !backward_done ? state.activations : Bytes{}, needed};
   };
-  const Bytes layers = working.gathered + working.layer_gradients;
-  if (step.microbatches > 1) {  // what one microbatch is done with, the next one needs
-    const Bytes both = working.embedding + working.embedding_gathered + working.logits + working.logits_gathered;
-    return {moment(state.gradients, state.activations,
-                   layers + working.layer_gradients + both + std::max({working.loss, working.backward, working.embed}))};
-  }
-  std::vector<TrainingMemory> moments{
-      moment({}, state.activations,
-             layers + std::max(working.layer_gradients, working.logits) + working.backward),  // the first layers of the backward pass
-      moment(state.gradients, {}, layers + working.layer_gradients + working.backward),       // its last layer
-      moment(state.gradients, {}, working.layer_gradients + working.embedding + working.embed)};
+  std::vector<TrainingMemory> moments{moment(false, working.layer + working.backward),  // the first layers of the backward pass
+                                      moment(true, working.layer + working.backward),   // its last layer
+                                      moment(true, working.last_gradient + working.embedding + working.embed)};
   // The gathered weights of the logits are read for the last time before their gradient is made.
-  if (ends.logits) moments.push_back(moment({}, state.activations, working.gathered + std::max(working.logits, working.logits_gathered) + working.loss));
+  if (ends.logits) moments.push_back(moment(false, working.first_read + std::max(working.logits, working.logits_gathered) + working.loss));
   return moments;
 }
 
@@ -269,7 +298,7 @@ TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t l
         if (saved.name == stage.name && !saved.on_host) held += number(stage.outputs);
   }
   memory.activations = live_forwards * step.layers_per_stage() * activations(held);
-  if (ends.logits) memory.activations = memory.activations + live_forwards * activations(2 * number(model.width));
+  if (ends.logits) memory.activations = memory.activations + live_forwards * activations(number(model.width));
 
   const WorkingMemory working = working_memory(step, ends, tokens, std::max(everything - held, 0.0));
   const std::vector<TrainingMemory> moments = moments_of(step, ends, memory, working);

@@ -128,16 +128,16 @@ TEST(TrainingMemory, OfAReplicatedModelIsItsParametersAndActivations) {
   EXPECT_EQ(memory.optimizer, Bytes{12 * parameters});
   // Per token: input, norm1, q k v, attention, residual1, norm2, ff1, activation.
   const std::int64_t kept = 8 + 8 + 16 + 8 + 8 + 8 + 32 + 32, tokens = 64 * 16;
-  EXPECT_EQ(memory.activations, Bytes{2 * tokens * (3 * kept + 2 * 8)});
+  EXPECT_EQ(memory.activations, Bytes{2 * tokens * (3 * kept + 8)});
   EXPECT_EQ(memory.working,
             Bytes{2 * (tokens * 100 + 100 * 8 + 2 * tokens * 8)});  // logits, their weights' gradient, the final norm's output and its gradient
   step.microbatches = 2;
   EXPECT_EQ(memory_of(step, {}, 1).gradients, Bytes{2 * parameters}) << "those of the microbatches before are kept";
   step.microbatches = 1;
   step.remat = *parse_remat("full", {});
-  EXPECT_EQ(memory_of(step, {}, 1).activations, Bytes{2 * tokens * (3 * 8 + 2 * 8)});
+  EXPECT_EQ(memory_of(step, {}, 1).activations, Bytes{2 * tokens * (3 * 8 + 8)});
   step.remat = *parse_remat("selected:in_proj,ff1@host", {});
-  EXPECT_EQ(memory_of(step, {}, 1).activations, Bytes{2 * tokens * (3 * (8 + 16) + 2 * 8)});
+  EXPECT_EQ(memory_of(step, {}, 1).activations, Bytes{2 * tokens * (3 * (8 + 16) + 8)});
   step.optimizer = Optimizer::sgd;
   EXPECT_EQ(memory_of(step, {}, 1).optimizer, Bytes{4 * parameters});
 }
@@ -151,7 +151,7 @@ TEST(TrainingMemory, OfShardsIsTheirPart) {
   const TrainingMemory memory = memory_of(step, {}, 1);
   EXPECT_EQ(memory.weights, Bytes{2 * whole / 64});
   // One sequence on each device, its width divided by col.
-  EXPECT_EQ(memory.activations, Bytes{std::int64_t{80} * 8192 * 8192 / 4 * 2 + 2 * 8192 * 8192 / 4 * 2});
+  EXPECT_EQ(memory.activations, Bytes{std::int64_t{80} * 8192 * 8192 / 4 * 2 + 8192 * 8192 / 4 * 2});
   step.mesh = {.stage = 8};
   step.pipeline = "1f1b", step.virtual_stages = 2;
   ASSERT_TRUE(divided(step));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -51,10 +52,18 @@ class FunctionWriter {
     return builder_.step(label, Collective{kind, std::move(axes), in, out, dim}, after);
   }
 
+  /// What is written between the tasks of an appended program, which it names by position.
+  struct Inserted {
+    std::size_t behind = 0;                             // so many of the tasks
+    std::vector<std::size_t> after{};                   // of these
+    std::function<Edges(const Edges& after)> write{};   // returns its ends
+    std::vector<std::size_t> before{};                  // tasks that wait for them
+  };
+
   /// Appends the tasks of a program whose inputs and outputs are in `given`, by tensor. A view of other extents is placed,
-  /// which is free in time.
+  /// which is free in time. `inserted` is in order of `behind`.
   Edges append(const std::vector<Task>& tasks, const std::vector<Buffer>& buffers, const std::map<std::string, Region>& given,
-               const std::string& prefix, const Edges& after) {
+               const std::string& prefix, const Edges& after, const std::vector<Inserted>& inserted = {}) {
     std::vector<BufferId> now;
     std::vector<std::pair<Region, Region>> results;  // as written here, and where they belong
     Tasks start;
@@ -76,23 +85,37 @@ class FunctionWriter {
         results.emplace_back(view, whole);
       now.push_back(view.buffer);
     }
-    const auto offset = static_cast<int>(builder_.task_count());
+    const auto first = static_cast<int>(builder_.task_count());
     builder_.begin_section(prefix, start);
+    Tasks placed_at;  // of each task
+    std::map<std::size_t, Edges> waits;
+    auto next = inserted.begin();
+    const auto insert = [&] {
+      for (; next != inserted.end() && next->behind == placed_at.size(); ++next) {
+        Tasks before;
+        for (const std::size_t task : next->after) before.push_back(placed_at[task]);
+        const Edges ends = next->write(edges_to(before));
+        for (const std::size_t task : next->before) waits[task] = join(std::move(waits[task]), ends);
+      }
+    };
     for (Task task : tasks) {
-      for (Edge& edge : task.after) edge.task.value += offset;
+      insert();
+      for (Edge& edge : task.after) edge.task = placed_at[edge.task.index()];
+      if (const auto found = waits.find(placed_at.size()); found != waits.end()) task.after = join(std::move(task.after), found->second);
       for (Region* region : regions_of(task.op)) region->buffer = now[region->buffer.index()];
-      builder_.add(std::move(task));
+      placed_at.push_back(builder_.add(std::move(task)));
     }
+    insert();
     builder_.begin_section({}, {});
-    Edges ends = edges_to(builder_.last_tasks(TaskId{offset}));
+    Edges ends = edges_to(builder_.last_tasks(TaskId{first}));
     Edges placed;
     for (const auto& [view, whole] : results) placed = join(std::move(placed), {Edge{builder_.alias("place", view, whole, ends)}});
     return placed.empty() ? ends : placed;
   }
-  Edges append(const TensorFunction& function, const std::map<std::string, Region>& given, const std::string& prefix = {}, const Edges& after = {}) {
+  Edges append(const TensorFunction& function, const std::map<std::string, Region>& given, const std::vector<Inserted>& inserted) {
     std::vector<Buffer> buffers = function.function.body.buffers;
     std::copy(function.parameters.begin(), function.parameters.end(), buffers.begin());
-    return append(function.function.body.tasks, buffers, given, prefix, after);
+    return append(function.function.body.tasks, buffers, given, {}, {}, inserted);
   }
 
   StepFunction finish() && {

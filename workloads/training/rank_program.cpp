@@ -35,6 +35,21 @@ struct StepItem {
   Instance reads{}, differentiates{};  // weights
 };
 
+/// Blocks of weights that a call hands to the next.
+struct Gathered {
+  Instance of;
+  int number = 0;  // counts
+};
+
+/// Gradients of an item.
+struct Made {
+  Instance of;
+  StepWork by = StepWork::nothing;
+  int number = 0;  // counts
+  bool begins = false, begins_positions = false;  // their sums
+  bool completes = false;                         // they are the last addend
+};
+
 /// Writes the program of one rank.
 class RankProgram {
  public:
@@ -143,13 +158,12 @@ class RankProgram {
         MemoryKind::working);
   }
   BufferId loss_of_microbatch() { return scratch("loss of a microbatch", {1}, DType::f32, MemoryKind::working); }
-  /// A block of weights that a call reads: the shard itself, or where it is gathered. Layers take turns in two buffers.
-  BufferId block(const Instance& of, const StepWeight& weight, int slot) {
-    if (!parts_.is_fetched(of.group)) return shard(of, weight);
-    return scratch(of.group == WeightGroup::layer ? fmt::format("gathered {} {}", weight.name, slot) : "gathered " + weight.name, weight.block(), activations(), MemoryKind::working);
+  /// A block of weights that a call is given: the shard itself, or where it is gathered. Each time another buffer, which lives until its last use.
+  BufferId block(const Gathered& of, const StepWeight& weight) {
+    return scratch(fmt::format("gathered {}{} {}", prefix_of(of.of), weight.name, of.number), weight.block(), activations(), MemoryKind::working);
   }
-  BufferId block_gradient(const Instance& of, const StepWeight& weight, int slot) {
-    return scratch(fmt::format("d {}{}", weight.name, of.group == WeightGroup::layer ? fmt::format(" {}", slot) : ""), weight.block(), activations(), MemoryKind::working);
+  BufferId block_gradient(const Made& of, const StepWeight& weight) {
+    return scratch(fmt::format("whole d {}{} {}", prefix_of(of.of), weight.name, of.number), weight.block(), activations(), MemoryKind::working);
   }
   BufferId activation(const std::string& what, const PipelineTask& task, int layer) {
     return scratch(fmt::format("step {} layer {} microbatch {} {}", step_ + 1, layer, task.microbatch, what), parts_.activation(), activations(), MemoryKind::activations);
@@ -179,10 +193,6 @@ class RankProgram {
 
   // ---- Calls ----
 
-  struct Pending {
-    Instance of;
-    int slot = 0;
-  };
   /// What an item reads from the host, on the device.
   struct Retrieved {
     std::size_t item = 0;
@@ -190,7 +200,8 @@ class RankProgram {
   };
   /// What a call does beside its work.
   struct Beside {
-    std::optional<Pending> fetched, reduced;
+    std::optional<Gathered> fetched;
+    std::optional<Made> reduced;
     std::optional<Retrieved> retrieved;
   };
 
@@ -205,21 +216,25 @@ class RankProgram {
     back_.reset();
   }
 
-  /// Whether the sum that a gradient is added to begins.
-  void count(StepCall& call, const Instance& of) {
-    call.first = ++sums_[gradient_of(of)] == 1;
-    if (of.group == WeightGroup::embedding && parts_.step.model.positions > 0) call.first_positions = ++embedded_ == 1;
+  /// The gradients that an item makes. Calls reduce them in the order in which they are made.
+  Made count(const StepItem& item) {
+    const Instance& of = item.differentiates;
+    const Instance sum = gradient_of(of);
+    const int addends = ++sums_[sum];
+    Made made{of, item.work, ++made_so_far_, addends == 1, false, addends == addends_.at(sum)};
+    if (of.group == WeightGroup::embedding && parts_.step.model.positions > 0) made.begins_positions = ++embedded_ == 1;
+    return made;
   }
 
   /// Adds up over `data` the gradients that a call has reduced, if they are complete: beside the calls behind it; only the optimiser waits for that. Slices add
   /// up theirs later (join_slices()).
-  void sum_replicas(const Instance& of) {
+  void sum_replicas(const Made& of, const std::vector<const StepWeight*>& weights) {
     const AxisView& data = parts_.axes.data;
-    const Instance sum = gradient_of(of);
-    if (data.size == 1 || parts_.axes.slice.size > 1 || sums_.at(sum) < addends_.at(sum)) return;
-    for (const StepWeight& weight : parts_.weights(of.group)) {
-      const Region shard = whole(gradient(sum, weight));
-      const Edges ends = program_->builder.step(fmt::format("sum d {}", tensor_of(sum, weight)), Collective{CollectiveKind::all_reduce, {data}, shard, shard, weight.dim}, last_);
+    const Instance sum = gradient_of(of.of);
+    if (data.size == 1 || parts_.axes.slice.size > 1 || !of.completes) return;
+    for (const StepWeight* weight : weights) {
+      const Region shard = whole(gradient(sum, *weight));
+      const Edges ends = program_->builder.step(fmt::format("sum d {}", tensor_of(sum, *weight)), Collective{CollectiveKind::all_reduce, {data}, shard, shard, weight->dim}, last_);
       summed_[sum] = join(std::move(summed_[sum]), ends);
     }
   }
@@ -237,9 +252,8 @@ class RankProgram {
   /// The buffers of what a call gathers and reduces beside its work.
   BufferId beside(const StepParameter& of, const Buffer& parameter, const Beside& what) {
     switch (of.part) {
-      case StepParameter::Part::fetch: return of.use == Use::shard ? shard(what.fetched->of, *of.weight) : block(what.fetched->of, *of.weight, what.fetched->slot);
-      case StepParameter::Part::reduce:
-        return of.use == Use::gradient ? gradient(gradient_of(what.reduced->of), *of.weight) : block_gradient(what.reduced->of, *of.weight, what.reduced->slot);
+      case StepParameter::Part::fetch: return of.use == Use::shard ? shard(what.fetched->of, *of.weight) : block(*what.fetched, *of.weight);
+      case StepParameter::Part::reduce: return of.use == Use::gradient ? gradient(gradient_of(what.reduced->of), *of.weight) : block_gradient(*what.reduced, *of.weight);
       case StepParameter::Part::retrieve:
         return of.use == Use::retrieved ? on_device(parameter, of.tensor, what.retrieved->slot) : kept(parameter, of.tensor, items_[what.retrieved->item]);
       case StepParameter::Part::work: break;
@@ -264,12 +278,14 @@ class RankProgram {
     return scratch(fmt::format("retrieved {} {}", tensor, slot), parameter.extents, parameter.dtype, MemoryKind::working);
   }
 
-  BufferId argument(const StepParameter& of, const Buffer& parameter, const StepItem& item, int weight_slot, int gradient_slot) {
+  BufferId argument(const StepParameter& of, const Buffer& parameter, const StepItem& item, const std::optional<Made>& made) {
     const int k = item.task.microbatch;
     const auto at_end = [&](const char* what) { return activation(what, item.task, first_layer(spec_.stages) - 1); };
     switch (of.use) {
-      case Use::weight: return block(item.reads, *of.weight, weight_slot);
-      case Use::weight_gradient: return block_gradient(item.differentiates, *of.weight, gradient_slot);
+      case Use::weight: return held_ ? block(*held_, *of.weight) : shard(item.reads, *of.weight);
+      case Use::weight_gradient: return block_gradient(*made, *of.weight);
+      case Use::shard: return shard(item.reads, *of.weight);
+      case Use::gradient: return gradient(gradient_of(item.differentiates), *of.weight);
       case Use::tokens: return value(Value::inputs, 0, k);
       case Use::targets: return value(Value::targets, 0, k);
       case Use::loss: return loss_of_ == 0 ? loss() : loss_of_microbatch();
@@ -294,9 +310,9 @@ class RankProgram {
   [[nodiscard]] bool is_fetched(const Instance& weights) const { return weights.group != WeightGroup::none && parts_.is_fetched(weights.group); }
 
   Edges perform(const StepItem& item, const Edges& after) {
-    if (is_fetched(item.reads) && !(held_ && held_->of == item.reads)) {  // nothing ran before that could have gathered them
-      held_ = Pending{item.reads, 0};
-      const StepCall fetch{.fetch = item.reads.group};
+    if (is_fetched(item.reads) && !held_) {  // nothing ran before that could have gathered them
+      held_ = Gathered{item.reads, ++gathered_so_far_};
+      const StepCall fetch{.fetch = item.work};
       call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {held_, {}, {}}); }, {});
     }
     if (reads_host(item) && !(back_ && back_->item == next_)) {  // the call before made it, or there is none
@@ -305,35 +321,33 @@ class RankProgram {
       call(fmt::format("retrieve for {}", name_of(item.task)), retrieve, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {{}, {}, back_}); }, {});
     }
     StepCall what{.work = item.work};
-    const int weight_slot = held_ ? held_->slot : 0;
     Beside with;
     auto& [fetched, reduced, retrieved] = with;
-    if (next_ + 1 < items_.size() && is_fetched(items_[next_ + 1].reads) && !(held_ && held_->of == items_[next_ + 1].reads)) {
-      fetched = Pending{items_[next_ + 1].reads, 1 - weight_slot};
-      what.fetch = fetched->of.group;
+    if (next_ + 1 < items_.size() && is_fetched(items_[next_ + 1].reads)) {
+      fetched = Gathered{items_[next_ + 1].reads, ++gathered_so_far_};
+      what.fetch = items_[next_ + 1].work;
     }
     if (next_ + 1 < items_.size() && reads_host(items_[next_ + 1]) && !keeps_what_is_read(item, items_[next_ + 1])) {
       retrieved = Retrieved{next_ + 1, back_ && back_->item == next_ ? 1 - back_->slot : 0};
       what.retrieve = items_[next_ + 1].work;
     }
-    reduced = made_;
-    made_.reset();
-    if (reduced) what.reduce = reduced->of.group, count(what, reduced->of);
-    const int gradient_slot = reduced ? 1 - reduced->slot : 0;
+    reduced = std::exchange(made_, {});
+    if (reduced) reduce(what, *reduced);
+    if (item.differentiates.group != WeightGroup::none) made_ = count(item);
+    what.first_own = made_ && made_->begins && item.differentiates.group == WeightGroup::layer;
     const Edges ends = call(
         fmt::format("{} {}", name_of(item.task), label_of(item)), what,
-        [&](const StepParameter& of, const Buffer& p) {
-          return of.part == StepParameter::Part::work ? argument(of, p, item, weight_slot, gradient_slot) : beside(of, p, with);
-        },
-        after);
-    if (reduced) sum_replicas(reduced->of);
+        [&](const StepParameter& of, const Buffer& p) { return of.part == StepParameter::Part::work ? argument(of, p, item, made_) : beside(of, p, with); }, after);
+    if (reduced) sum_replicas(*reduced, parts_.makes_last(reduced->by));
+    if (made_) sum_replicas(*made_, parts_.makes_first(item.work));
     if (item.work == StepWork::loss && loss_of_++ > 0)
       last_ = program_->builder.step("add loss", Local{LocalKind::add, {whole(loss()), whole(loss_of_microbatch())}, {whole(loss())}}, last_);
-    if (fetched) held_ = fetched;
+    held_ = fetched;
     if (retrieved) back_ = retrieved;
-    if (item.differentiates.group != WeightGroup::none) made_ = Pending{item.differentiates, gradient_slot};
     return ends;
   }
+
+  static void reduce(StepCall& call, const Made& made) { call.reduce = made.by, call.first = made.begins, call.first_positions = made.begins_positions; }
 
   [[nodiscard]] bool reads_host(const StepItem& item) const { return !parts_.retrieved(item.work).empty(); }
   static bool keeps_what_is_read(const StepItem& item, const StepItem& next) {
@@ -352,12 +366,11 @@ class RankProgram {
   /// Reduces the gradients that the last call made.
   void flush() {
     if (!made_) return;
-    const std::optional<Pending> reduced = made_;
-    made_.reset();
-    StepCall what{.reduce = reduced->of.group};
-    count(what, reduced->of);
+    const std::optional<Made> reduced = std::exchange(made_, {});
+    StepCall what;
+    reduce(what, *reduced);
     call("reduce gradients", what, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {{}, reduced, {}}); }, {});
-    sum_replicas(reduced->of);
+    sum_replicas(*reduced, parts_.makes_last(reduced->by));
   }
 
   // ---- After the loop ----
@@ -457,8 +470,9 @@ class RankProgram {
   std::map<std::string, BufferId> buffers_;
   std::map<Instance, int> sums_;      // addends so far
   std::map<Instance, Edges> summed_;  // the ends of their sums over `data`
-  std::optional<Pending> held_;   // the weights that were gathered last
-  std::optional<Pending> made_;   // gradients that the next call reduces
+  std::optional<Gathered> held_;  // the weights that the next call is given
+  std::optional<Made> made_;      // gradients that the next call reduces
+  int gathered_so_far_ = 0, made_so_far_ = 0;
   std::optional<Retrieved> back_;  // what the host kept, of the item that reads it first or read it last
   bool updated_ = false;
   int loss_of_ = 0;   // microbatches whose loss was computed

@@ -8,6 +8,7 @@
 #include "sim/base/invariant.hpp"
 #include "workloads/training/function_writer.hpp"
 #include "workloads/training/step_ends.hpp"
+#include "workloads/training/step_layer.hpp"
 
 namespace podsim {
 
@@ -17,131 +18,7 @@ using Lengths = FunctionWriter::Lengths;
 using Part = StepParameter::Part;
 using Use = StepParameter::Use;
 
-// ---- Layers ---------------------------------------------------------------------------------------------------------------------------
-
-std::string host_name(const std::string& tensor) { return tensor + ".host"; }
-
-bool writes(const Op& op, BufferId buffer) {
-  const auto is = [&](const Region& region) { return region.buffer == buffer; };
-  if (const auto* matmul = std::get_if<Matmul>(&op)) return is(matmul->out);
-  if (const auto* shift = std::get_if<Shift>(&op)) return is(shift->target);
-  if (const auto* collective = std::get_if<Collective>(&op)) return is(collective->output);
-  const auto* local = std::get_if<Local>(&op);
-  return local != nullptr && std::any_of(local->writes.begin(), local->writes.end(), is);
-}
-
-struct Offloaded {
-  const Buffer* parameter = nullptr;
-  Region made;
-  Tasks writers{};
-};
-
-/// Hands what the tasks from `first` on made to the host, each as soon as it is complete, one copy after the other.
-void write_to_host(FunctionWriter& w, std::vector<Offloaded> offloaded, std::size_t first) {
-  for (Offloaded& each : offloaded)
-    for (std::size_t t = first; t < w.builder().task_count(); ++t)
-      if (writes(w.builder().task(TaskId{t}).op, each.made.buffer)) each.writers.push_back(TaskId{t});
-  std::ranges::sort(offloaded, {}, [](const Offloaded& each) { return each.writers.back(); });
-  Edges queue;
-  for (const auto& [parameter, made, writers] : offloaded) {
-    const Region there = w.tensor({Use::kept, nullptr, Part::work, host_name(parameter->tensor)}, parameter->extents, parameter->dtype, Role::output, true);
-    queue = w.local("offload " + parameter->tensor, {LocalKind::to_host, {made}, {there}, 1, Unit::dma}, join(edges_to(writers), queue));
-  }
-}
-
-/// Takes back what the next call reads, one copy after the other.
-void write_retrieval(FunctionWriter& w, StepWork work) {
-  Edges queue;
-  for (const Buffer& kept : w.parts().retrieved(work)) {
-    const Region there = w.tensor({Use::kept, nullptr, Part::retrieve, host_name(kept.tensor)}, kept.extents, kept.dtype, Role::input, true);
-    const Region here = w.makes({Use::retrieved, nullptr, Part::retrieve, kept.tensor}, kept.extents, kept.dtype);
-    queue = w.local("retrieve " + kept.tensor, {LocalKind::from_host, {there}, {here}, 1, Unit::dma}, queue);
-  }
-}
-
-void write_layer(FunctionWriter& w, const TensorFunction& function) {
-  const StepParts& parts = w.parts();
-  std::map<std::string, Region> given;
-  std::vector<Offloaded> offloaded;
-  std::vector<const Buffer*> kept;
-  for (const Buffer& parameter : function.parameters) {
-    const LayerTensor& tensor = parts.functions.tensors.at(parameter.tensor);
-    const StepWeight* const weight = tensor.use == LayerTensor::Use::kept || tensor.stage.empty() ? nullptr : &*std::ranges::find(parts.layer_weights, tensor.stage, &StepWeight::name);
-    Region& region = given[parameter.tensor];
-    switch (tensor.use) {
-      case LayerTensor::Use::weight: region = w.reads({Use::weight, weight}, weight->block()); break;
-      case LayerTensor::Use::weight_gradient: region = w.makes({Use::weight_gradient, weight}, weight->block()); break;
-      case LayerTensor::Use::input: region = w.reads({Use::input}, parts.activation()); break;
-      case LayerTensor::Use::output: region = w.makes({Use::output}, parts.activation()); break;
-      case LayerTensor::Use::output_gradient: region = w.reads({Use::output_gradient}, parts.activation()); break;
-      case LayerTensor::Use::input_gradient: region = w.makes({Use::input_gradient}, parts.activation()); break;
-      case LayerTensor::Use::kept:
-        if (parameter.role == Role::output && parts.is_on_host(parameter.tensor))
-          region = w.scratch(parameter.tensor, parameter.extents, parameter.dtype), offloaded.push_back({&parameter, region});
-        else
-          kept.push_back(&parameter);
-    }
-  }
-  for (const Buffer* parameter : kept) {
-    const bool came_back = parameter->role == Role::input && parts.is_on_host(parameter->tensor);
-    given[parameter->tensor] = w.tensor({came_back ? Use::retrieved : Use::kept, nullptr, Part::work, parameter->tensor}, parameter->extents, parameter->dtype, parameter->role);
-  }
-  const std::size_t first = w.builder().task_count();
-  w.append(function, given);
-  write_to_host(w, std::move(offloaded), first);
-}
-
-// ---- Weights and gradients ------------------------------------------------------------------------------------------------------------
-
-/// Gathers run one after the other, like all collectives along an axis.
-Edges write_fetch(FunctionWriter& w, WeightGroup group, Edges queue) {
-  if (group == WeightGroup::none || !w.parts().is_fetched(group)) return queue;
-  for (const StepWeight& weight : w.parts().weights(group)) {
-    Region shard = w.reads({Use::shard, &weight, Part::fetch}, weight.shard(), w.model().weights);
-    const Region block = w.makes({Use::weight, &weight, Part::fetch}, weight.block());
-    Edges ready = queue;
-    if (w.model().weights != w.model().activations) {
-      const Region converted = weight.gathered.empty() ? block : w.scratch("converted " + weight.name, weight.shard());
-      ready = join(std::move(ready), w.local("convert " + weight.name, {LocalKind::convert, {shard}, {converted}}, {}));
-      shard = converted;
-    }
-    if (weight.gathered.empty() && w.model().weights == w.model().activations) w.builder().alias("place " + weight.name, shard, block, queue);
-    if (!weight.gathered.empty()) queue = w.collective("gather " + weight.name, CollectiveKind::all_gather, weight.gathered, shard, block, weight.dim, ready);
-  }
-  return queue;
-}
-
-/// Adds a gradient to a sum, or begins it. Sums of layers in a loop are one array: a copy more.
-Edges write_sum(FunctionWriter& w, WeightGroup of, const std::string& name, Region gradient, const Region& sum, bool first, Edges after) {
-  const bool stacked = of == WeightGroup::layer && w.parts().step.scan && w.parts().step.model.layers > 1;
-  const DType from = w.builder().buffer(gradient.buffer).dtype, to = w.model().gradients;
-  const Lengths extents = lengths_of(gradient);
-  if (from != to) {
-    const Region wide = first && !stacked ? sum : w.scratch("converted d " + name, extents, to);
-    after = w.local("convert d " + name, {LocalKind::convert, {gradient}, {wide}}, after);
-    gradient = wide;
-  }
-  if (first && stacked) return w.local("stack d " + name, {LocalKind::stack, {gradient}, {sum}}, after);
-  if (first) return gradient == sum ? after : Edges{Edge{w.builder().alias("place d " + name, gradient, sum, after)}};
-  return w.local("add d " + name, {LocalKind::add, {sum, gradient}, {sum}}, after);
-}
-
-/// Behind `queue`, the gathers of this call.
-void write_reduce(FunctionWriter& w, const StepCall& call, Edges queue) {
-  const StepParts& parts = w.parts();
-  if (call.reduce == WeightGroup::none) return;
-  for (const StepWeight& weight : parts.weights(call.reduce)) {
-    Region gradient = w.reads({Use::weight_gradient, &weight, Part::reduce}, weight.block());
-    const Region sum = w.makes({Use::gradient, &weight, Part::reduce}, weight.shard(), w.model().gradients);
-    Edges ready;
-    if (!weight.gathered.empty()) {
-      const Region shard = w.scratch("d " + weight.name, weight.shard());
-      ready = queue = w.collective("scatter d " + weight.name, CollectiveKind::reduce_scatter, weight.gathered, gradient, shard, weight.dim, queue);
-      gradient = shard;
-    }
-    write_sum(w, call.reduce, weight.name, gradient, sum, weight.name == positions_weight ? call.first_positions : call.first, ready);
-  }
-}
+// ---- After the loop -------------------------------------------------------------------------------------------------------------------
 
 /// Adds up an array over data and over slices: along data each device takes its part to the other slices, then the parts are gathered.
 Edges write_sum_over_slices(FunctionWriter& w, const Region& sum, const Edges& ready) {
@@ -202,22 +79,80 @@ void write_update(FunctionWriter& w, const StepCall& call) {
 std::string name_of(const StepCall& call, const TrainingStep& step) {
   constexpr std::array<std::string_view, 10> works{"",     "embedding",        "layer forward", "layer backward", "layer backward, inputs", "layer backward, weights",
                                                    "loss", "embedding backward", "sum over slices", "update"};
+  const auto work_named = [&](StepWork work) { return works[static_cast<std::size_t>(work)]; };
   constexpr std::array<std::string_view, 4> groups{"", "layer", "embedding", "logits"};
   const auto group = [&](WeightGroup of) { return groups[static_cast<std::size_t>(of)]; };
-  std::string name{works[static_cast<std::size_t>(call.work)]};
+  std::string name{work_named(call.work)};
   const auto also = [&](std::string text) { name += (name.empty() ? "" : " + ") + std::move(text); };
   if (call.work == StepWork::update) name += fmt::format(" {} {}", group(call.of), call.step);
-  if (call.fetch != WeightGroup::none) also(fmt::format("gather {}", group(call.fetch)));
-  if (call.retrieve != StepWork::nothing) also(fmt::format("retrieve for {}", works[static_cast<std::size_t>(call.retrieve)]));
-  if (call.reduce != WeightGroup::none)
-    also(fmt::format("reduce {}{}", group(call.reduce),
+  if (call.first_own) name += ", first";
+  if (call.fetch != StepWork::nothing) also(fmt::format("gather for {}", work_named(call.fetch)));
+  if (call.retrieve != StepWork::nothing) also(fmt::format("retrieve for {}", work_named(call.retrieve)));
+  if (call.reduce != StepWork::nothing)
+    also(fmt::format("reduce for {}{}", work_named(call.reduce),
                      call.first             ? ", first"
                      : call.first_positions ? ", first of positions"
                                             : ""));
   return step.model.name.empty() ? name : step.model.name + ": " + name;
 }
 
+/// What is no layer's.
+void write_work(FunctionWriter& w, const StepCall& call, const std::vector<const StepWeight*>& joined) {
+  switch (call.work) {
+    case StepWork::embed: return write_embedding(w);
+    case StepWork::loss: {
+      const Status written = write_loss(w);
+      PODSIM_ASSERT(written);  // the norms of layers have the same extents
+      return;
+    }
+    case StepWork::embed_gradient: return write_embedding_gradient(w);
+    case StepWork::join_slices: return write_join(w, joined);
+    case StepWork::update: return write_update(w, call);
+    default: return;
+  }
+}
+
+WeightOrder order_of(const StepParts& parts, StepWork work) {
+  const TensorFunction& function = *parts.layer_function(work);
+  std::map<std::size_t, std::size_t> read, made;  // the weight, by the task
+  for (std::size_t p = 0; p < function.parameters.size(); ++p) {
+    const LayerTensor& tensor = parts.functions.tensors.at(function.parameters[p].tensor);
+    const bool is_weight = tensor.use == LayerTensor::Use::weight;
+    if (!is_weight && tensor.use != LayerTensor::Use::weight_gradient) continue;
+    const auto weight = static_cast<std::size_t>(std::ranges::find(parts.layer_weights, tensor.stage, &StepWeight::name) - parts.layer_weights.begin());
+    const std::vector<std::size_t> users = users_of(function, p);
+    (is_weight ? read[users.front()] : made[users.back()]) = weight;
+  }
+  WeightOrder order;
+  for (const auto& [task, weight] : read) order.read.push_back(weight);
+  for (const auto& [task, weight] : made) order.made.push_back(weight);
+  return order;
+}
+
 }  // namespace
+
+WeightGroup group_of(StepWork work) {
+  switch (work) {
+    case StepWork::embed:
+    case StepWork::embed_gradient: return WeightGroup::embedding;
+    case StepWork::layer_forward:
+    case StepWork::layer_backward:
+    case StepWork::layer_inputs:
+    case StepWork::layer_weights: return WeightGroup::layer;
+    case StepWork::loss: return WeightGroup::logits;
+    default: return WeightGroup::none;
+  }
+}
+
+std::vector<std::size_t> users_of(const TensorFunction& function, std::size_t parameter) {
+  const std::vector<Task>& tasks = function.function.body.tasks;
+  std::vector<std::size_t> users;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    Op op = tasks[t].op;
+    if (std::ranges::any_of(regions_of(op), [&](const Region* region) { return region->buffer.index() == parameter; })) users.push_back(t);
+  }
+  return users;
+}
 
 const StepWeights& StepParts::weights(WeightGroup group) const {
   PODSIM_ASSERT(group != WeightGroup::none);
@@ -226,6 +161,43 @@ const StepWeights& StepParts::weights(WeightGroup group) const {
 
 bool StepParts::is_fetched(WeightGroup group) const {
   return step.model.weights != step.model.activations || !weights(group).front().gathered.empty();
+}
+
+std::vector<const StepWeight*> StepParts::reads(StepWork work) const {
+  std::vector<const StepWeight*> weights;
+  if (const auto layer = orders.find(work); layer != orders.end())
+    for (const std::size_t w : layer->second.read) weights.push_back(&layer_weights[w]);
+  if (work == StepWork::embed || work == StepWork::loss)
+    for (const StepWeight& weight : this->weights(group_of(work))) weights.push_back(&weight);
+  return weights;
+}
+
+std::vector<const StepWeight*> StepParts::makes(StepWork work) const {
+  std::vector<const StepWeight*> weights;
+  if (const auto layer = orders.find(work); layer != orders.end())
+    for (const std::size_t w : layer->second.made) weights.push_back(&layer_weights[w]);
+  if (work == StepWork::embed_gradient || work == StepWork::loss)
+    for (const StepWeight& weight : this->weights(group_of(work))) weights.push_back(&weight);
+  return weights;
+}
+
+std::vector<const StepWeight*> StepParts::reads_first(StepWork work) const {
+  std::vector<const StepWeight*> weights = reads(work);
+  if (group_of(work) == WeightGroup::layer && weights.size() > 1) weights.resize(1);
+  return weights;
+}
+
+std::vector<const StepWeight*> StepParts::makes_last(StepWork work) const {
+  std::vector<const StepWeight*> weights = makes(work);
+  if (group_of(work) == WeightGroup::layer && weights.size() > 1) weights.erase(weights.begin(), weights.end() - 1);
+  return weights;
+}
+
+std::vector<const StepWeight*> StepParts::makes_first(StepWork work) const {
+  if (group_of(work) != WeightGroup::layer) return {};
+  std::vector<const StepWeight*> weights = makes(work);
+  if (!weights.empty()) weights.pop_back();
+  return weights;
 }
 
 const TensorFunction* StepParts::layer_function(StepWork work) const {
@@ -273,6 +245,7 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
     parts.embedding = embedding_weights(*axes, step.model);
     parts.logits = vocabulary_weights(*axes, step.model, "logits");
   }
+  for (const StepWork work : {StepWork::layer_forward, StepWork::layer_backward, StepWork::layer_inputs, StepWork::layer_weights}) parts.orders[work] = order_of(parts, work);
   if (parts.activation()[0] % step.loss_chunks != 0)
     return Diagnostic{of_field("loss_chunks"), fmt::format("expected a divisor of the {} tokens of a device, found {}", parts.activation()[0], step.loss_chunks)};
   return parts;
@@ -284,25 +257,16 @@ int StepFunctions::number(const StepCall& call, const std::vector<const StepWeig
   const auto [known, added] = numbers_.try_emplace({call, std::move(shards)}, static_cast<int>(made_.size()));
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};
-  const Edges fetched = write_fetch(w, call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work
   write_retrieval(w, call.retrieve);
-  switch (call.work) {
-    case StepWork::nothing: break;
-    case StepWork::embed: write_embedding(w); break;
-    case StepWork::layer_forward:
-    case StepWork::layer_backward:
-    case StepWork::layer_inputs:
-    case StepWork::layer_weights: write_layer(w, *parts_.layer_function(call.work)); break;
-    case StepWork::loss: {
-      const Status written = write_loss(w);
-      PODSIM_ASSERT(written);  // the norms of layers have the same extents
-      break;
-    }
-    case StepWork::embed_gradient: write_embedding_gradient(w); break;
-    case StepWork::join_slices: write_join(w, joined); break;
-    case StepWork::update: write_update(w, call); break;
+  WeightTransfers transfers{w};
+  if (parts_.layer_function(call.work) != nullptr) {
+    write_layer(w, transfers, call);
+  } else {
+    transfers.fetch(call.fetch, {});  // first: the core converts shards in program order, and gathers begin before the work
+    write_work(w, call, joined);
+    transfers.reduce(call);
   }
-  write_reduce(w, call, fetched);
+  transfers.finish();
   made_.push_back(std::move(w).finish());
   return known->second;
 }

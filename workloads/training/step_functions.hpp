@@ -1,8 +1,13 @@
 // The functions that the programs of a training step call: one for each sort of work, each written once however many layers and microbatches call it.
 //
-// A call may do three things beside its work, so that transfers overlap it: gather the weights that the next call reads, take back from the host what
-// the next call reads, and reduce the gradients of the weights that the call before it made. So no such transfer crosses the end of a call. Sums over `data` are no
-// part of a call: the program has them.
+// A call may do three things beside its work, so that transfers overlap it: gather weights, take back from the host what the next call reads, and reduce
+// gradients. No such transfer crosses the end of a call. Sums over `data` are no part of a call: the program has them.
+//
+// Who holds a block when. A layer gathers its weights itself, each one ahead of its use: when the one before the previous one has been used for the first
+// time, so that two of a forward pass are there at once. The first one that it reads is gathered by the call before, beside that call's last weight, and is
+// a parameter of both. A block is given back after its last use. A layer reduces each gradient as soon as it is made, and gives it back then; the one that
+// it makes last is a parameter, and the call behind reduces it. The weights and gradients of an end of the model pass whole from call to call.
+// Gathers and reductions along an axis run one after the other, in the order of the work that they are for.
 #pragma once
 
 #include <compare>
@@ -29,10 +34,12 @@ enum class StepWork {
 };
 
 /// Weights and gradients have a name for each use:
-///   <w>.W, <w>.dW                                       blocks, in the dtype of activations: of the work
-///   fetch.<w>.shard -> fetch.<w>.W                      those of the next call
-///   reduce.<w>.dW -> reduce.<w>.gradient                those of the call before; a shard, in the dtype of gradients, which it adds to unless
-///   `first`
+///   <w>.W, <w>.dW                                       blocks, in the dtype of activations: of the work. Of a layer whose weights are gathered the first
+///                                                       that it reads, and the last gradient that it makes
+///   <w>.shard, <w>.gradient                             shards of a layer's other weights, which it gathers itself, and of the sums of its other gradients
+///   fetch.<w>.shard -> fetch.<w>.W                      those that the next call has as blocks
+///   reduce.<w>.dW -> reduce.<w>.gradient                those that the call before had as blocks; a shard, in the dtype of gradients, which it adds to
+///                                                       unless `first`
 /// An output of a stage that is kept on the host:
 ///   <stage>.Y.host                                      of layer_forward, which hands it over beside its work
 ///   <stage>.Y                                           on the device: of the other works of layers
@@ -41,10 +48,13 @@ enum class StepWork {
 struct StepCall {
   StepWork work = StepWork::nothing;
   WeightGroup of = WeightGroup::none;  // update: whose
-  WeightGroup fetch = WeightGroup::none, reduce = WeightGroup::none;
+  StepWork fetch = StepWork::nothing;     // the next call's work, if that reads weights that are gathered
+  StepWork reduce = StepWork::nothing;    // the work of the call before, if that made gradients
   StepWork retrieve = StepWork::nothing;  // the next call's work, if that reads what is kept on the host
-  bool first = false;  // reduce: there is nothing to add to
+  bool first = false;            // reduce: there is nothing to add to
   bool first_positions = false;  // the same of positions: the sum of a tied embedding begins with the logits
+  bool first_own = false;        // the same of the gradients that a layer reduces itself
+  bool alone = false;            // of a layer: nothing passes beside it, all weights and gradients are given as blocks
   int step = 1;        // update: counts from 1
   friend auto operator<=>(const StepCall&, const StepCall&) = default;
 };
@@ -74,6 +84,15 @@ struct StepFunction {
   std::vector<StepParameter> uses;  // of each parameter
 };
 
+/// In which order a work uses weights, by position in their group.
+struct WeightOrder {
+  std::vector<std::size_t> read;  // by first use
+  std::vector<std::size_t> made;  // gradients, by last use
+};
+
+/// The tasks of a function that name a parameter, by position.
+std::vector<std::size_t> users_of(const TensorFunction& function, std::size_t parameter);
+
 /// What all functions of a step are made from.
 struct StepParts {
   TrainingStep step;  // divided()
@@ -85,6 +104,7 @@ struct StepParts {
   LayerFunctions functions;
   StepWeights layer_weights, embedding, logits;
   Optimiser optimiser;
+  std::map<StepWork, WeightOrder> orders{};  // of the works of layers
 
   [[nodiscard]] std::int64_t tokens() const { return layer.stages.front().tokens; }  // of one microbatch, on the devices along row and col
   /// [tokens, width] of a device.
@@ -92,6 +112,14 @@ struct StepParts {
   [[nodiscard]] const StepWeights& weights(WeightGroup group) const;
   /// Whether a block is not what the shard is: it is gathered, or converted.
   [[nodiscard]] bool is_fetched(WeightGroup group) const;
+  /// The weights that a work reads, in order of their first use; and those whose gradients it makes, in order of their last.
+  [[nodiscard]] std::vector<const StepWeight*> reads(StepWork work) const;
+  [[nodiscard]] std::vector<const StepWeight*> makes(StepWork work) const;
+  /// Those of them that calls hand over as blocks: of a layer the first that is read, and the last that is made.
+  [[nodiscard]] std::vector<const StepWeight*> reads_first(StepWork work) const;
+  [[nodiscard]] std::vector<const StepWeight*> makes_last(StepWork work) const;
+  /// The gradients that a work reduces itself.
+  [[nodiscard]] std::vector<const StepWeight*> makes_first(StepWork work) const;
   /// The function of a layer that a work runs; null: no layer's.
   [[nodiscard]] const TensorFunction* layer_function(StepWork work) const;
   /// The outputs of stages that are kept on the host and that a backward pass, or a half of one, reads.
@@ -102,6 +130,9 @@ struct StepParts {
 
 /// The dtypes, mesh and plan must fit. Errors: those of layer_functions(); gradients that the slices' devices cannot share.
 Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const Plan& plan, const Optimiser& optimiser);
+
+/// The group whose weights a work uses.
+WeightGroup group_of(StepWork work);
 
 /// Functions of a schedule, made when they are first asked for.
 class StepFunctions {

@@ -1,7 +1,7 @@
 // A whole training step as a schedule: a program for each rank of the pipeline, which calls functions for its layers.
 //
-// Each microbatch of a stage runs its layers in order. While one layer computes, the weights of the next are gathered over fsdp, also across tasks of the
-// pipeline, and the gradients of the layer before are scattered. The gradients of a layer are complete with its last microbatch; then they are added up
+// Each microbatch of a stage runs its layers in order. While one weight is used, the next one is gathered over fsdp, also across layers and tasks of the
+// pipeline, and the gradients that are made are scattered. The gradients of a layer are complete with its last microbatch; then they are added up
 // over data, beside the calls that follow. After the loop, slices add up theirs in one array, and the optimiser updates the shards of each layer.
 #pragma once
 

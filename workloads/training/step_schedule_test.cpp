@@ -378,25 +378,74 @@ TEST(TrainingSchedule, NothingReadsThePartialSumsThatAReduceScatterLeaves) {
   EXPECT_THAT(PartialSums{schedule}.readers(), ::testing::Contains("clip"));
 }
 
-/// The core works in program order, so a conversion behind a layer would hold up the gather until the layer has ended.
-TEST(TrainingSchedule, WeightsOfTheNextLayerAreConvertedAndGatheredBeforeTheWorkOfThisOne) {
+/// The tasks of a function, by the begin of their labels.
+std::vector<std::size_t> tasks_named(const Function& function, const std::string& begin) {
+  std::vector<std::size_t> found;
+  for (std::size_t t = 0; t < function.body.tasks.size(); ++t)
+    if (function.body.tasks[t].label.starts_with(begin)) found.push_back(t);
+  return found;
+}
+
+std::vector<std::size_t> products_named(const Function& function, const std::string& begin) {
+  std::vector<std::size_t> products = tasks_named(function, begin);
+  std::erase_if(products, [&](std::size_t t) { return !std::holds_alternative<Matmul>(function.body.tasks[t].op); });
+  return products;
+}
+
+/// Whether a task names another one, or one that does.
+bool waits_for(const Function& function, std::size_t task, std::size_t other) {
+  return std::ranges::any_of(function.body.tasks[task].after, [&](const Edge& edge) { return edge.task.index() == other || (edge.task.index() > other && waits_for(function, edge.task.index(), other)); });
+}
+
+const Function& function_named(const Schedule& schedule, const std::string& begin) {
+  return *std::ranges::find_if(schedule.functions, [&](const Function& function) { return function.name.starts_with(begin); });
+}
+
+/// Forward: out_proj beside in_proj, ff1 when in_proj has been used, ff2 when out_proj has, in_proj of the next layer when ff1 has. The core works in program
+/// order, so that a conversion is before the product that its gather is to hide behind.
+TEST(TrainingSchedule, ALayerGathersItsWeightsOneAhead) {
   TrainingStep step = small_step({.fsdp = 2});
-  step.model.activations = DType::bf16;
-  const Schedule schedule = claimed(step, 1);
-  int functions = 0;
-  for (const Function& function : schedule.functions) {
-    if (function.name.find("layer forward + gather layer") == std::string::npos) continue;
-    ++functions;
-    std::size_t last_gather = 0, first_work = function.body.tasks.size();
-    for (std::size_t t = 0; t < function.body.tasks.size(); ++t) {
-      const Task& task = function.body.tasks[t];
-      if (task.label.starts_with("gather ")) last_gather = t;
-      if (task.label.starts_with("norm1")) first_work = std::min(first_work, t);
+  for (const DType activations : {DType::f32, DType::bf16}) {
+    step.model.activations = activations;
+    const Schedule schedule = claimed(step, 1);
+    const Function& function = function_named(schedule, "small: layer forward + gather for layer forward");
+    const std::vector<std::string> products{"in_proj", "out_proj", "ff1", "ff2"};
+    for (std::size_t i = 1; i <= products.size(); ++i) {
+      const std::string name = products[i % products.size()];
+      SCOPED_TRACE(name);
+      const std::vector<std::size_t> gather = tasks_named(function, "gather " + name), convert = tasks_named(function, "convert " + name);
+      ASSERT_EQ(gather.size(), 1U);
+      EXPECT_EQ(convert.size(), activations == DType::bf16 ? 1U : 0U);
+      const std::size_t beside = products_named(function, products[i - 1] + ": ").front();
+      for (const std::size_t task : convert) EXPECT_LT(task, beside);
+      EXPECT_FALSE(waits_for(function, gather.front(), beside));
+      if (i > 1) {
+        EXPECT_TRUE(waits_for(function, gather.front(), products_named(function, products[i - 2] + ": ").back()));
+      }
+      if (i < products.size()) {
+        EXPECT_TRUE(waits_for(function, products_named(function, name + ": ").front(), gather.front()));
+      }
     }
-    EXPECT_LT(0U, last_gather);
-    EXPECT_LT(last_gather, first_work);
   }
-  EXPECT_GE(functions, 1);
+}
+
+/// Backward: each gradient is reduced behind its product and before the work of the layer below ends, but for the last one, which is handed over.
+TEST(TrainingSchedule, ALayerReducesItsGradientsAsTheyAreMade) {
+  const Schedule schedule = claimed(small_step({.fsdp = 2}), 1);
+  const Function& function = function_named(schedule, "small: layer backward");
+  const std::vector<std::string> made{"ff2", "ff1", "out_proj"};
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    SCOPED_TRACE(made[i]);
+    const std::vector<std::size_t> scatter = tasks_named(function, "scatter d " + made[i]);
+    ASSERT_EQ(scatter.size(), 1U);
+    EXPECT_TRUE(waits_for(function, scatter.front(), products_named(function, made[i] + " backward: dW").back()));
+    const std::string next = i + 1 < made.size() ? made[i + 1] : "in_proj";
+    EXPECT_LT(scatter.front(), products_named(function, next + " backward: ").front());
+    EXPECT_FALSE(waits_for(function, products_named(function, next + " backward: dW").back(), scatter.front())) << "the work does not wait";
+  }
+  int handed_over = 0;
+  for (const Buffer& parameter : function.body.buffers) handed_over += parameter.name == "in_proj.dW" ? 1 : 0;
+  EXPECT_EQ(handed_over, 1);
 }
 
 }  // namespace
