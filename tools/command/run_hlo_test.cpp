@@ -80,5 +80,29 @@ TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
   EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("otherwise"));
 }
 
+TEST(RunHlo, AnEstimateBelowTheWaitForTheMemoryIsTheTime) {
+  const std::string module =
+      "HloModule m, is_scheduled=true, num_partitions=1\n%f { p = f32[1024,1024] parameter(0)\n ROOT n = f32[1024,1024] negate(p) }\nENTRY e {\n  x = f32[1024,1024] parameter(0)\n"
+      "  ROOT n = f32[1024,1024] fusion(x), kind=kLoop, calls=%f, backend_config={\"window_config\":{\"estimated_cycles\":\"300\"}}\n}\n";
+  const test::Folder folder;
+  const std::string command = "run --slice 1x1 --mesh x=1 --machine tpu_v5e --hlo " + folder.file("m.hlo", module);
+  EXPECT_NEAR(json_of(command + " --hlo-cost estimated-cycles")["makespan_s"].get<double>(), 300 / 1.503e9, 1e-11) << "the machine has the cycle in five digits";
+  EXPECT_GT(json_of(command)["makespan_s"].get<double>(), 300 / 1.503e9) << "waits and bytes";
+}
+
+/// Of reshapes that move nothing the compiler made bitcasts.
+TEST(RunHlo, AReshapeThatIsLeftInAScheduleTakesTheTimeOfACopy) {
+  const auto time = [](const std::string& header, const std::string& last) {
+    const test::Folder folder;
+    return json_of("run --slice 1x1 --mesh x=1 --machine tpu_v5e --hlo " +
+                   folder.file("m.hlo", "HloModule m" + header + ", num_partitions=1\nENTRY e {\n  p = f32[4194304]{0:T(1024)} parameter(0)\n  ROOT r = " + last + "\n}\n"))["makespan_s"]
+        .get<double>();
+  };
+  const std::string reshape = "f32[16,262144]{1,0:T(8,128)} reshape(p)", copy = "f32[4194304]{0:T(1024)} copy(p)";
+  EXPECT_EQ(time(", is_scheduled=true", reshape), time(", is_scheduled=true", copy));
+  EXPECT_GT(time(", is_scheduled=true", copy), 2 * 4.0 * 4194304 / 819e9);
+  EXPECT_EQ(time("", reshape), 0) << "before the compiler has chosen layouts";
+}
+
 }  // namespace
 }  // namespace podsim

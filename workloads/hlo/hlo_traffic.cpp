@@ -75,10 +75,7 @@ HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloIn
     default: break;
   }
   Amount amount{{}, hbm_bytes(*instruction.shape)};
-  const Fused* inside = nullptr;
-  if (instruction.opcode == HloOpcode::fusion)
-    for (const HloCall& call : instruction.calls)
-      if (call.role == HloRole::calls) inside = &fused(call.computation);
+  const Fused* const inside = fused_by(instruction);
   if (inside != nullptr) amount.written = std::min(amount.written, inside->written);
   for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
     const HloShape* const operand = shape(i);
@@ -88,6 +85,13 @@ HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloIn
     amount.read = saturated_sum(amount.read, part ? std::min(whole, *inside->parameters[i]) : whole);
   }
   return amount;
+}
+
+const HloTraffic::Fused* HloTraffic::fused_by(const HloInstruction& instruction) {
+  if (instruction.opcode == HloOpcode::fusion)
+    for (const HloCall& call : instruction.calls)
+      if (call.role == HloRole::calls) return &fused(call.computation);
+  return nullptr;
 }
 
 const HloTraffic::Fused& HloTraffic::fused(int number) {
@@ -113,8 +117,12 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
       const bool updated = o == 0 && instruction.opcode == HloOpcode::dynamic_update_slice;
       const bool scattered = o == 0 && instruction.opcode == HloOpcode::scatter && arrays_of(instruction) == 1;
       const HloInstruction* const update = scattered ? operand_of(computation, instruction, 2) : nullptr;
+      const Fused* const nested = fused_by(instruction);
+      const bool partly_read = nested != nullptr && o < nested->parameters.size() && nested->parameters[o];
       if (instruction.opcode == HloOpcode::bitcast)
         stands_for[i] = parameter;
+      else if (partly_read)
+        bytes = std::min(all, bytes + nested->parameters[o]->count());
       else if (sliced)
         bytes = std::min(all, bytes + device_bytes(*instruction.shape).count());
       else if (update != nullptr)
@@ -126,7 +134,12 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
   for (const std::int64_t bytes : read) result.parameters.push_back(bytes == all ? std::nullopt : std::optional{Bytes{bytes}});
   if (computation.root == HloInstruction::missing) return result;
 
+  const auto parameter_of = [&](const HloInstruction& instruction, std::size_t o) {
+    const int operand = o < instruction.operands.size() ? instruction.operands[o] : HloInstruction::missing;
+    return operand == HloInstruction::missing ? -1 : stands_for[static_cast<std::size_t>(operand)];
+  };
   const auto written = [&](int root) {
+    result.updated = -1;
     for (int at = root; at != HloInstruction::missing;) {
       const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(at)];
       if (instruction.opcode == HloOpcode::bitcast && !instruction.operands.empty()) {
@@ -136,9 +149,15 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
       const bool scatters = instruction.opcode == HloOpcode::scatter && arrays_of(instruction) == 1;
       const HloInstruction* const update = instruction.opcode == HloOpcode::dynamic_update_slice || scatters ? operand_of(computation, instruction, scatters ? 2 : 1) : nullptr;
       // An update of something that is computed in the fusion writes all of it.
-      const int target = update != nullptr ? instruction.operands[0] : HloInstruction::missing;
-      if (target != HloInstruction::missing && stands_for[static_cast<std::size_t>(target)] >= 0)
-        return if_in_hbm(&*computation.instructions[static_cast<std::size_t>(root)].shape, *update->shape);
+      const HloShape& whole = *computation.instructions[static_cast<std::size_t>(root)].shape;
+      if (update != nullptr) {
+        result.updated = parameter_of(instruction, 0);
+        if (result.updated >= 0) return if_in_hbm(&whole, *update->shape);
+      }
+      if (const Fused* const nested = fused_by(instruction); nested != nullptr && nested->updated >= 0) {
+        result.updated = parameter_of(instruction, static_cast<std::size_t>(nested->updated));
+        if (result.updated >= 0) return std::min(hbm_bytes(whole), nested->written);
+      }
       break;
     }
     return hbm_bytes(root == HloInstruction::missing ? HloShape{} : *computation.instructions[static_cast<std::size_t>(root)].shape);
@@ -148,6 +167,7 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
     result.written = written(computation.root);
   } else {
     for (const int operand : root.operands) result.written = saturated_sum(result.written, written(operand));
+    result.updated = -1;
   }
   return result;
 }

@@ -19,7 +19,7 @@ namespace podsim {
 ///   scatter                               indices and updates are read, the updates written in place and, where it combines, what was there read; where the old array is
 ///                                         needed, XLA has a copy of its own
 ///   fusion                                the same rules for its parameters and its result: of a parameter that is only sliced
-///                                         the slices, of an updated one nothing but the update; else the whole
+///                                         the slices, of an updated one nothing but the update; else the whole. Also through a fusion inside it
 ///   others                                operands are read, the result is written
 ///
 /// Control flow (while, conditional, call) has none of its own. Keeps what it finds of fused computations: each is looked through once.
@@ -38,8 +38,11 @@ class HloTraffic {
   struct Fused {
     std::vector<std::optional<Bytes>> parameters;  // read of each parameter; nullopt: all of it
     Bytes written;
+    int updated = -1;  // the parameter in whose place the result lies, of which only a part is written
   };
   const Fused& fused(int computation);
+  /// What a fusion runs, which may be inside another one; nullptr for other instructions.
+  const Fused* fused_by(const HloInstruction& instruction);
   [[nodiscard]] bool reads_what_was_there(const HloInstruction& scatter) const;
 
   const HloModule* module_;

@@ -165,6 +165,8 @@ Expected<HloValue> ProgramWriter::made(Scope& scope, int i) {
       if (module_.values()) return work(scope, i);  // a layout may make it a transpose
       return operand(scope, i, 0);
     case HloOpcode::reshape:
+      if (module_.module().is_scheduled && !module_.values()) return work(scope, i);  // of those that move nothing the compiler made bitcasts
+      return operand(scope, i, 0);
     case HloOpcode::opt_barrier:
     case HloOpcode::add_dependency:
     case HloOpcode::domain: return operand(scope, i, 0);
@@ -282,6 +284,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     if (cost.core > Seconds{}) local.opaque.time = time_of(cost, *module_.options().machine);
     if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
       local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
+    if (local.opaque.time) local.opaque.launch = std::min(local.opaque.launch, *local.opaque.time);  // the compiler's estimate may be less than the wait for the memory
     op = std::move(local);
   }
   const TaskId id = task(label_of(what), std::move(op), reads, writes, std::move(ready), true);
