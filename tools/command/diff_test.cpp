@@ -122,7 +122,7 @@ TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
 TEST(Diff, APlanOfLayersIsComparedWithAProfileOfTheWholeModel) {
   const Folder folder;
   const std::string plan = folder.file("plan.textproto"), run_file = folder.file("run.json");
-  ASSERT_EQ(podsim("tune --machine tpu_v4 --chips 4 --workload llama3-8b-block --batch 4 --layers 3 --quiet -o " + plan).status, exit_done);
+  ASSERT_EQ(podsim("tune --machine tpu_v4:spec --chips 4 --workload llama3-8b-block --batch 4 --layers 3 --quiet -o " + plan).status, exit_done);
   ASSERT_EQ(podsim("run --plan " + plan + " --format json -o " + run_file).status, exit_done);
   const ParsedJson run = ParsedJson::parse(test::bytes_of_file(run_file));
   const double one = run["makespan_s"];
