@@ -165,8 +165,8 @@ bool StepParts::is_fetched(WeightGroup group) const {
 
 std::vector<const StepWeight*> StepParts::reads(StepWork work) const {
   std::vector<const StepWeight*> weights;
-  if (const auto layer = orders.find(work); layer != orders.end())
-    for (const std::size_t w : layer->second.read) weights.push_back(&layer_weights[w]);
+  if (const auto order = orders.find(work); order != orders.end())
+    for (const std::size_t w : order->second.read) weights.push_back(&layer_weights[w]);
   if (work == StepWork::embed || work == StepWork::loss)
     for (const StepWeight& weight : this->weights(group_of(work))) weights.push_back(&weight);
   return weights;
@@ -174,8 +174,8 @@ std::vector<const StepWeight*> StepParts::reads(StepWork work) const {
 
 std::vector<const StepWeight*> StepParts::makes(StepWork work) const {
   std::vector<const StepWeight*> weights;
-  if (const auto layer = orders.find(work); layer != orders.end())
-    for (const std::size_t w : layer->second.made) weights.push_back(&layer_weights[w]);
+  if (const auto order = orders.find(work); order != orders.end())
+    for (const std::size_t w : order->second.made) weights.push_back(&layer_weights[w]);
   if (work == StepWork::embed_gradient || work == StepWork::loss)
     for (const StepWeight& weight : this->weights(group_of(work))) weights.push_back(&weight);
   return weights;
