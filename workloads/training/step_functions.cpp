@@ -163,23 +163,18 @@ bool StepParts::is_fetched(WeightGroup group) const {
   return step.model.weights != step.model.activations || !weights(group).front().gathered.empty();
 }
 
-std::vector<const StepWeight*> StepParts::reads(StepWork work) const {
-  std::vector<const StepWeight*> weights;
+std::vector<const StepWeight*> StepParts::in_order(StepWork work, std::vector<std::size_t> WeightOrder::*of_layer, StepWork of_embedding) const {
+  std::vector<const StepWeight*> found;
   if (const auto order = orders.find(work); order != orders.end())
-    for (const std::size_t w : order->second.read) weights.push_back(&layer_weights[w]);
-  if (work == StepWork::embed || work == StepWork::loss)
-    for (const StepWeight& weight : this->weights(group_of(work))) weights.push_back(&weight);
-  return weights;
+    for (const std::size_t w : order->second.*of_layer) found.push_back(&layer_weights[w]);
+  if (work == of_embedding || work == StepWork::loss)
+    for (const StepWeight& weight : weights(group_of(work))) found.push_back(&weight);
+  return found;
 }
 
-std::vector<const StepWeight*> StepParts::makes(StepWork work) const {
-  std::vector<const StepWeight*> weights;
-  if (const auto order = orders.find(work); order != orders.end())
-    for (const std::size_t w : order->second.made) weights.push_back(&layer_weights[w]);
-  if (work == StepWork::embed_gradient || work == StepWork::loss)
-    for (const StepWeight& weight : this->weights(group_of(work))) weights.push_back(&weight);
-  return weights;
-}
+std::vector<const StepWeight*> StepParts::reads(StepWork work) const { return in_order(work, &WeightOrder::read, StepWork::embed); }
+
+std::vector<const StepWeight*> StepParts::makes(StepWork work) const { return in_order(work, &WeightOrder::made, StepWork::embed_gradient); }
 
 std::vector<const StepWeight*> StepParts::reads_first(StepWork work) const {
   std::vector<const StepWeight*> weights = reads(work);

@@ -115,6 +115,8 @@ struct StepParts {
   /// The weights that a work reads, in order of their first use; and those whose gradients it makes, in order of their last.
   [[nodiscard]] std::vector<const StepWeight*> reads(StepWork work) const;
   [[nodiscard]] std::vector<const StepWeight*> makes(StepWork work) const;
+  /// Those of a layer's work in this order; of the logits, and where the work is `of_embedding` of the embedding, all.
+  [[nodiscard]] std::vector<const StepWeight*> in_order(StepWork work, std::vector<std::size_t> WeightOrder::*of_layer, StepWork of_embedding) const;
   /// Those of them that calls hand over as blocks: of a layer the first that is read, and the last that is made.
   [[nodiscard]] std::vector<const StepWeight*> reads_first(StepWork work) const;
   [[nodiscard]] std::vector<const StepWeight*> makes_last(StepWork work) const;

@@ -122,7 +122,8 @@ class LayerWork {
   [[nodiscard]] bool reduces(const StepWeight* weight) const { return !call_.alone && weight != made_.back(); }
 
   /// A reduction, for which nothing waits, begins with the next product or attention: beside norms and activations, which memory bounds, it would slow these
-  /// down. Programs of XLA fuse them to products, so that they do not stand alone there.
+  /// down. Gathers, which work waits for, begin as soon as they may. Chosen of three ways (both, neither, this) after their errors on the rows of
+  /// validation/datasets/tpu_v5e_training, of whose steps they change 1.2 % at most; no measurement tells when XLA begins them.
   void begin_with_arithmetic(Inserted& reduction) const {
     const std::vector<Task>& tasks = function_.function.body.tasks;
     std::optional<std::size_t> before;  // on the core, which takes its tasks in this order
