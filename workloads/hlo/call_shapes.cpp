@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 namespace podsim {
@@ -35,8 +37,19 @@ class CallShapes {
     if (same_dims(given, wanted)) return success();
     return problem(fmt::format("expected a computation that gives {}, but {} gives {}", cut_text(wanted), callee_.name, cut_text(given)));
   }
+  /// A reduction's: numbers in, numbers out.
+  Status combines_numbers() const {
+    for (const int p : callee_.parameters) {
+      const HloInstruction& parameter = callee_.instructions[static_cast<std::size_t>(p)];
+      if (!is_number(*parameter.shape)) return problem(fmt::format("expected a computation of numbers, but {} takes {}", callee_.name, cut_text(*parameter.shape)));
+    }
+    const HloShape& result = *callee_.instructions[static_cast<std::size_t>(callee_.root)].shape;
+    if (is_number(result) || (result.is_tuple() && std::ranges::all_of(result.elements, is_number))) return success();
+    return problem(fmt::format("expected a computation of numbers, but {} gives {}", callee_.name, cut_text(result)));
+  }
 
  private:
+  static bool is_number(const HloShape& shape) { return shape.is_array() && shape.dims.empty(); }
   Status takes(std::size_t p, const HloShape& given) const {
     const HloShape& taken = *callee_.instructions[static_cast<std::size_t>(callee_.parameters[p])].shape;
     if (same_dims(taken, given)) return success();
@@ -53,6 +66,12 @@ class CallShapes {
 /// ((operands), result, ..)
 bool starts_with_operands(const HloShape& shape) { return shape.elements.size() > 1 && shape.elements.front().is_tuple(); }
 
+bool combines_numbers(HloOpcode opcode) {
+  using enum HloOpcode;
+  constexpr auto reductions = std::to_array<HloOpcode>({all_reduce, map, reduce, reduce_scatter, reduce_window, scatter, sort});
+  return std::ranges::find(reductions, opcode) != reductions.end();
+}
+
 Status check_call(const CallShapes& shapes, const HloInstruction& instruction, HloRole role, std::size_t branch) {
   const bool starts = instruction.phase == HloPhase::start;
   switch (role) {
@@ -62,7 +81,7 @@ Status check_call(const CallShapes& shapes, const HloInstruction& instruction, H
       if (!starts) return shapes.gives(*instruction.shape);
       return starts_with_operands(*instruction.shape) ? shapes.gives(instruction.shape->elements[1]) : success();
     case HloRole::to_apply:
-      if (instruction.opcode != HloOpcode::call) return success();
+      if (instruction.opcode != HloOpcode::call) return combines_numbers(instruction.opcode) ? shapes.combines_numbers() : success();
       if (auto ok = shapes.takes_operands(0, instruction.operands.size()); !ok) return ok;
       return shapes.gives(*instruction.shape);
     case HloRole::body:
@@ -75,10 +94,18 @@ Status check_call(const CallShapes& shapes, const HloInstruction& instruction, H
       if (auto ok = shapes.takes_operands(branch + 1, 1); !ok) return ok;
       return shapes.gives(*instruction.shape);
     case HloRole::select:
-    case HloRole::scatter:
+    case HloRole::scatter: return shapes.combines_numbers();
     case HloRole::called: return success();
   }
   return success();
+}
+
+/// Of a conditional: a truth or the number of a branch.
+Status check_selector(const HloModule& module, const HloComputation& caller, const HloInstruction& instruction) {
+  if (instruction.opcode != HloOpcode::conditional || instruction.operands.empty()) return success();
+  const HloShape& selector = *caller.instructions[static_cast<std::size_t>(instruction.operands.front())].shape;
+  if (same_dims(selector, HloShape{HloType::pred}) || same_dims(selector, HloShape{HloType::s32})) return success();
+  return Diagnostic{module.where(instruction), fmt::format("{}: expected pred[] or s32[], which branch to take, got {}", instruction.name, cut_text(selector))};
 }
 
 }  // namespace
@@ -91,6 +118,7 @@ Status check_call_shapes(const HloModule& module) {
                           same_dims(*caller.instructions[static_cast<std::size_t>(instruction.operands.front())].shape, *instruction.shape);
         if (!fits) return Diagnostic{module.where(instruction), fmt::format("{}: expected one operand of its shape, {}", instruction.name, cut_text(*instruction.shape))};
       }
+      if (auto ok = check_selector(module, caller, instruction); !ok) return ok;
       std::size_t branch = 0;
       for (const HloCall& call : instruction.calls) {
         const CallShapes shapes{module, caller, instruction, module.computations[static_cast<std::size_t>(call.computation)]};

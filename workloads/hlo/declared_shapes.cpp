@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace podsim {
 
@@ -104,6 +107,36 @@ Status check_entry_layout(const HloModule& module) {
   for (std::size_t p = 0; p < entry.parameters.size(); ++p)
     if (auto ok = agrees(entry.parameters[p], layout->parameters[p]); !ok) return ok;
   return agrees(entry.root, layout->result);
+}
+
+Status check_aliases(const HloModule& module) {
+  if (module.entry == HloInstruction::missing) return success();
+  const HloComputation& entry = module.entry_computation();
+  const auto has = [&](int number, const std::vector<std::int64_t>& index) {
+    const HloShape* shape = &*entry.instructions[static_cast<std::size_t>(number)].shape;
+    for (const std::int64_t at : index) {
+      if (static_cast<std::size_t>(at) >= shape->elements.size()) return false;
+      shape = &shape->elements[static_cast<std::size_t>(at)];
+    }
+    return true;
+  };
+  const auto is_parameter = [&](int parameter, const std::vector<std::int64_t>& index) {
+    return static_cast<std::size_t>(parameter) < entry.parameters.size() && has(entry.parameters[static_cast<std::size_t>(parameter)], index);
+  };
+  const auto problem = [&](const std::string& what) { return Diagnostic{{module.file, entry.line, entry.column}, what}; };
+  const auto text = [](const std::vector<std::int64_t>& index) { return fmt::format("{{{}}}", fmt::join(index, ", ")); };
+  std::set<std::pair<int, std::vector<std::int64_t>>> taken;
+  for (const HloAlias& alias : module.aliases) {
+    if (!has(entry.root, alias.output)) return problem(fmt::format("input_output_alias: expected outputs of the entry, got {}", text(alias.output)));
+    if (!is_parameter(alias.parameter, alias.parameter_index))
+      return problem(fmt::format("input_output_alias: expected parameters of the entry, got ({}, {})", alias.parameter, text(alias.parameter_index)));
+    if (!taken.emplace(alias.parameter, alias.parameter_index).second)
+      return problem(fmt::format("input_output_alias: expected one output in each parameter, got two in ({}, {})", alias.parameter, text(alias.parameter_index)));
+  }
+  for (const HloDonor& donor : module.donors)
+    if (!is_parameter(donor.parameter, donor.parameter_index))
+      return problem(fmt::format("buffer_donor: expected parameters of the entry, got ({}, {})", donor.parameter, text(donor.parameter_index)));
+  return success();
 }
 
 }  // namespace podsim

@@ -29,4 +29,8 @@ Status check_signature(const HloSignature& signature, const HloComputation& comp
 /// Whether the entry has the parameters and the result of the header's entry_computation_layout, where it has one. Errors: the first that differs.
 Status check_entry_layout(const HloModule& module);
 
+/// Whether the header's input_output_alias and buffer_donor name outputs and parameters that the entry has, no parameter twice. Errors: the first that
+/// does not, at the entry.
+Status check_aliases(const HloModule& module);
+
 }  // namespace podsim

@@ -39,5 +39,30 @@ TEST(DeclaredShapes, OfComputationsThatAreCalledAsWell) {
             "m:2:19: expected f32[4], the shape of the root, p, got f32[2]");
 }
 
+TEST(DeclaredShapes, AliasesAndDonorsAreOfTheEntry) {
+  const auto error = [](const std::string& header) {
+    return test::error_of("HloModule m, " + header + "\nENTRY e {\n x = f32[4] parameter(0)\n y = (f32[4], f32[4]) parameter(1)\n ROOT r = (f32[4], f32[4]) tuple(x, x)\n}\n");
+  };
+  EXPECT_EQ(error("input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {1}, must-alias) }, buffer_donor={ (1, {0}) }"), "");
+  EXPECT_EQ(error("input_output_alias={ {2}: (0, {}, may-alias) }"), "m:2:1: input_output_alias: expected outputs of the entry, got {2}");
+  EXPECT_EQ(error("input_output_alias={ {0}: (2, {}, may-alias) }"), "m:2:1: input_output_alias: expected parameters of the entry, got (2, {})");
+  EXPECT_EQ(error("input_output_alias={ {0}: (1, {2}, may-alias) }"), "m:2:1: input_output_alias: expected parameters of the entry, got (1, {2})");
+  EXPECT_EQ(error("input_output_alias={ {0}: (0, {}, may-alias), {1}: (0, {}, may-alias) }"), "m:2:1: input_output_alias: expected one output in each parameter, got two in (0, {})");
+  EXPECT_EQ(error("buffer_donor={ (0, {0}) }"), "m:2:1: buffer_donor: expected parameters of the entry, got (0, {0})");
+}
+
+TEST(CallShapes, ReductionsCombineNumbersAndAConditionalIsChosenByOne) {
+  const auto error = [](const std::string& instruction) {
+    return test::error_of("HloModule m\n%wide { p = f32[8] parameter(0)\n q = f32[8] parameter(1)\n ROOT r = f32[8] add(p, q) }\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\n"
+                          "%one { ROOT p = f32[8] parameter(0) }\n"
+                          "ENTRY e {\n x = f32[8] parameter(0)\n zero = f32[] constant(0)\n n = s32[] constant(0)\n ROOT r = " + instruction + "\n}\n");
+  };
+  EXPECT_EQ(error("f32[8] all-reduce(x), replica_groups={}, to_apply=%sum"), "");
+  EXPECT_EQ(error("f32[8] all-reduce(x), replica_groups={}, to_apply=%wide"), "m:13:2: r: expected a computation of numbers, but wide takes f32[8]");
+  EXPECT_EQ(error("f32[] reduce(x, zero), dimensions={0}, to_apply=%wide"), "m:13:2: r: expected a computation of numbers, but wide takes f32[8]");
+  EXPECT_EQ(error("f32[8] conditional(n, x, x), branch_computations={%one, %one}"), "");
+  EXPECT_EQ(error("f32[8] conditional(x, x, x), branch_computations={%one, %one}"), "m:13:2: r: expected pred[] or s32[], which branch to take, got f32[8]");
+}
+
 }  // namespace
 }  // namespace podsim

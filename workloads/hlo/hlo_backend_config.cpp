@@ -165,7 +165,7 @@ HloConfigProblem read_backend_config(const std::string& json, HloAttributes& att
   if (is_told(trips) && (!trips.is_object() || (is_told(counted) && !is_amount(counted)))) return {.field = "known_trip_count", .wanted = "known_trip_count to have a whole number of trips as n"};
   if (is_told(counted)) attributes.known_trip_count = integer_in(counted);
   const Field estimate = config["window_config"]["estimated_cycles"];
-  if (is_told(estimate) && !integer_in(estimate)) return {.field = "estimated_cycles", .wanted = "estimated_cycles to be a whole number"};
+  if (is_told(estimate) && !is_amount(estimate)) return {.field = "estimated_cycles", .wanted = "estimated_cycles to be a whole number"};
   const auto cycles = integer_in(estimate);
   if (cycles && *cycles > 0 && *cycles < std::numeric_limits<std::int64_t>::max()) attributes.estimated_cycles = cycles;
   read_stated_cost(config["custom_call_config"]["cost_estimate"], attributes);

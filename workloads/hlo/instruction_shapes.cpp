@@ -232,10 +232,21 @@ class Shapes {
     return has(wanted, operand(0));
   }
 
+  /// Where a slice of operand 0 starts, from operand `first` on: a whole number for each dimension, or all of them as one array.
+  [[nodiscard]] Problem of_starts(std::size_t first) const {
+    const std::size_t rank = operand(0).rank(), given = operands_.size() - std::min(first, operands_.size());
+    for (std::size_t o = first; o < operands_.size(); ++o)
+      if (!operand(o).is_array() || numbers_of(operand(o).type) != Numbers::integer) return fmt::format("expected whole numbers as operand {}, where the slice starts, got {}", o, cut_text(operand(o)));
+    if (given == 1 && operand(first).dims == Dims{static_cast<std::int64_t>(rank)}) return {};
+    if (given != rank) return fmt::format("expected where the slice starts in each of the {} dimensions of {}, got {} operands for it", rank, cut_text(operand(0)), given);
+    return {};
+  }
+
   [[nodiscard]] Problem of_dynamic_slice() const {
     if (!known(0)) return {};
     const Dims& sizes = attributes_.dynamic_slice_sizes;
     const bool within = sizes.size() == operand(0).rank() && std::equal(sizes.begin(), sizes.end(), operand(0).dims.begin(), std::less_equal{});
+    if (auto wrong = of_starts(1)) return wrong;
     return within ? has(sizes, operand(0)) : fmt::format("expected a slice within {}, got one of {}", cut_text(operand(0)), cut_text(sizes));
   }
 
@@ -245,7 +256,7 @@ class Shapes {
     const HloShape& update = operand(1);
     if (!is_static_array(update)) return {};
     const bool fits = update.rank() == shape_.rank() && std::equal(update.dims.begin(), update.dims.end(), shape_.dims.begin(), std::less_equal{});
-    if (fits && numbers_of(update.type) == numbers_of(shape_.type)) return {};
+    if (fits && numbers_of(update.type) == numbers_of(shape_.type)) return of_starts(2);
     return fmt::format("expected an update within {}, got {}", cut_text(shape_), cut_text(update));
   }
 
@@ -377,20 +388,46 @@ class Shapes {
     return rest;
   }
 
+  /// The dimensions that an attribute lists are dimensions of an array.
+  [[nodiscard]] Problem names_dimensions(std::string_view name, const HloShape& array) const {
+    for (const std::int64_t dim : listed_dimensions(attributes_, name))
+      if (dim < 0 || static_cast<std::size_t>(dim) >= array.rank()) return fmt::format("expected dimensions of {} in {}, got {}", cut_text(array), name, dim);
+    return {};
+  }
+
   [[nodiscard]] Problem of_gather() const {
     if (!known(0) || operands_.size() != 2 || !is_static_array(operand(1))) return {};
     Dims window = listed_dimensions(attributes_, "slice_sizes"), left_out = listed_dimensions(attributes_, "collapsed_slice_dims");
-    if (window.size() != operand(0).rank()) return {};
+    for (const std::string_view name : {"start_index_map", "collapsed_slice_dims", "operand_batching_dims"})
+      if (auto wrong = names_dimensions(name, operand(0))) return wrong;
+    if (auto wrong = names_dimensions("offset_dims", shape_)) return wrong;
+    if (window.size() != operand(0).rank()) return fmt::format("expected slice_sizes for the {} dimensions of {}, got {}", operand(0).rank(), cut_text(operand(0)), window.size());
     std::ranges::copy(listed_dimensions(attributes_, "operand_batching_dims"), std::back_inserter(left_out));
     window = without(window, left_out);
     const Dims offsets = listed_dimensions(attributes_, "offset_dims"), batch = places(operand(1));
     Dims wanted;
     for (std::size_t d = 0, w = 0, b = 0; d < window.size() + batch.size(); ++d) {
       const bool in_window = std::ranges::find(offsets, static_cast<std::int64_t>(d)) != offsets.end();
-      if (in_window ? w == window.size() : b == batch.size()) return {};
+      if (in_window ? w == window.size() : b == batch.size()) return fmt::format("expected offset_dims for the {} dimensions that a slice keeps, got {}", window.size(), cut_text(offsets));
       wanted.push_back(in_window ? window[w++] : batch[b++]);
     }
     return has(wanted, operand(0));
+  }
+
+  /// What an update writes at a place lies in the dimensions of the array that are not left out of it.
+  [[nodiscard]] Problem of_update_windows(const HloShape& array, const HloShape& updates) const {
+    if (!is_static_array(array) || !is_static_array(updates)) return {};
+    Dims left_out;
+    for (const std::string_view name : {"inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims"}) {
+      if (auto wrong = names_dimensions(name, array)) return wrong;
+      if (name != "scatter_dims_to_operand_dims") std::ranges::copy(listed_dimensions(attributes_, name), std::back_inserter(left_out));
+    }
+    if (auto wrong = names_dimensions("update_window_dims", updates)) return wrong;
+    const Dims room = without(array.dims, left_out);
+    Dims window;
+    for (const std::int64_t dim : listed_dimensions(attributes_, "update_window_dims")) window.push_back(updates.dims[static_cast<std::size_t>(dim)]);
+    if (window.size() == room.size() && std::equal(window.begin(), window.end(), room.begin(), std::less_equal{})) return {};
+    return fmt::format("expected updates within {} of each place, got {}", cut_text(room), cut_text(window));
   }
 
   /// Arrays, then indices, then as many updates.
@@ -403,6 +440,7 @@ class Shapes {
       const HloShape& updates = operand(arrays + 1 + a);
       if (is_static_array(updates) && without(updates.dims, listed_dimensions(attributes_, "update_window_dims")) != places(operand(arrays)))
         return fmt::format("expected an update for each place in {}, got {}", cut_text(operand(arrays)), cut_text(updates));
+      if (auto wrong = of_update_windows(operand(a), updates)) return wrong;
     }
     return {};
   }

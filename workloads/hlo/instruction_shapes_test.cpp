@@ -9,15 +9,15 @@
 namespace podsim {
 namespace {
 
-/// Of one instruction in an entry that has x f32[4,6], y f32[6,8], i s32[4,6], b pred[4,6] and the constant zero.
+/// Of one instruction in an entry that has x f32[4,6], y f32[6,8], i s32[4,6], b pred[4,6], w f32[4,6,8] and the constants zero f32[] and n s32[].
 std::string problem_of(const std::string& instruction) {
   return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\n"
-                        "ENTRY e {\n x = f32[4,6] parameter(0)\n y = f32[6,8] parameter(1)\n i = s32[4,6] parameter(2)\n b = pred[4,6] parameter(3)\n"
-                        " zero = f32[] constant(0)\n ROOT r = " + instruction + "\n}\n");
+                        "ENTRY e {\n x = f32[4,6] parameter(0)\n y = f32[6,8] parameter(1)\n i = s32[4,6] parameter(2)\n b = pred[4,6] parameter(3)\n w = f32[4,6,8] parameter(4)\n"
+                        " zero = f32[] constant(0)\n n = s32[] constant(0)\n ROOT r = " + instruction + "\n}\n");
 }
 
 TEST(InstructionShapes, AreThoseThatXlaInfers) {
-  const std::string at = "m:11:2: ";
+  const std::string at = "m:13:2: ";
   struct Case {
     std::string right, wrong, error;
   };
@@ -47,6 +47,19 @@ TEST(InstructionShapes, AreThoseThatXlaInfers) {
       {"f32[6,8] scatter(y, i, x), update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=%sum",
        "f32[4,6] scatter(x, i, y), update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=%sum",
        "expected an update for each place in s32[4,6], got f32[6,8]"},
+      {"f32[4,6,6] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,6}",
+       "f32[4,6,6] gather(x, i), offset_dims={3}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,6}", "expected dimensions of f32[4,6,6] in offset_dims, got 3"},
+      {"f32[4,6,6] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,6}",
+       "f32[4,6,6] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={2}, index_vector_dim=2, slice_sizes={1,6}", "expected dimensions of f32[4,6] in start_index_map, got 2"},
+      {"f32[4,6,6] gather(x, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,6}",
+       "f32[4,6,6] gather(x, i), offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,6}", "expected offset_dims for the 1 dimensions that a slice keeps, got [1,2]"},
+      {"f32[6,8] scatter(y, i, w), update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=%sum",
+       "f32[6,8] scatter(y, i, w), update_window_dims={2}, inserted_window_dims={1}, scatter_dims_to_operand_dims={0}, index_vector_dim=2, to_apply=%sum", "expected updates within [6] of each place, got [8]"},
+      {"f32[6,8] scatter(y, i, w), update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={1}, index_vector_dim=2, to_apply=%sum",
+       "f32[6,8] scatter(y, i, w), update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={2}, index_vector_dim=2, to_apply=%sum",
+       "expected dimensions of f32[6,8] in scatter_dims_to_operand_dims, got 2"},
+      {"f32[4,6] dynamic-update-slice(x, x, n, n)", "f32[4,6] dynamic-update-slice(x, x, n)", "expected where the slice starts in each of the 2 dimensions of f32[4,6], got 1 operands for it"},
+      {"f32[4,6] dynamic-slice(x, n, n), dynamic_slice_sizes={4,6}", "f32[4,6] dynamic-slice(x, n, zero), dynamic_slice_sizes={4,6}", "expected whole numbers as operand 2, where the slice starts, got f32[]"},
       {"bf16[4,6] add(x, x)", "s32[4,6] add(x, x)", "expected operand 0 of the kind of s32, got f32[4,6]"},
       {"f32[4,6] select(b, x, x)", "f32[4,6] select(i, x, x)", "expected operand 0 of the kind of pred, got s32[4,6]"},
       {"pred[4,6] compare(x, x), direction=LT", "f32[4,6] compare(x, x), direction=LT", "expected a result of pred, got f32[4,6]"},
@@ -59,7 +72,7 @@ TEST(InstructionShapes, AreThoseThatXlaInfers) {
 }
 
 TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
-  const std::string at = "m:11:2: ";
+  const std::string at = "m:13:2: ";
   EXPECT_EQ(problem_of("f32[4,6] add(x)"), at + "expected 2 operands of add, got 1");
   EXPECT_EQ(problem_of("(f32[4,7]) slice(x), slice={[0:4], [0:7]}"), at + "expected an array as the result of slice, got (f32[4,7])");
   EXPECT_EQ(problem_of("f32[4,6] negate(x, x)"), at + "expected 1 operand of negate, got 2");
@@ -69,14 +82,14 @@ TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
   EXPECT_EQ(problem_of("f32[4,6] broadcast(zero), dimensions={7}"), at + "expected dimensions= for the 0 dimensions of f32[], got 1");
   EXPECT_EQ(problem_of("f32[4,6] reverse(x), dimensions={6}"), at + "expected dimensions of f32[4,6], got 6");
   EXPECT_EQ(problem_of("f32[8,6] all-gather(x), replica_groups={{0,1}}"), at + "expected dimensions={D} of all-gather, found 0 of them");
-  EXPECT_EQ(problem_of("f32[2,7] dynamic-slice(x, zero, zero), dynamic_slice_sizes={2,7}"), at + "expected a slice within f32[4,6], got one of [2,7]");
+  EXPECT_EQ(problem_of("f32[2,7] dynamic-slice(x, n, n), dynamic_slice_sizes={2,7}"), at + "expected a slice within f32[4,6], got one of [2,7]");
   EXPECT_EQ(problem_of("f32[4,8] convolution(x, y), dim_labels=bf_io->bf"), "");
   EXPECT_EQ(problem_of("f32[4,6] convolution(x, x), dim_labels=bf_io->bf"), at + "expected operands that agree on input features, got f32[4,6] and f32[4,6]");
   EXPECT_EQ(problem_of("f32[8,4] convolution(x, y), dim_labels=bf_io->bf"), at + "expected a result of [4,8], got f32[8,4]");
 }
 
 TEST(InstructionShapes, NumbersWithoutSenseAreNoDimensions) {
-  const std::string at = "m:11:2: ", most = "9007199254740992";
+  const std::string at = "m:13:2: ", most = "9007199254740992";
   EXPECT_EQ(problem_of("f32[7,16] pad(x, zero), padding=0_0_" + most + "x0_0"), at + "expected a result of [-1,6], got f32[7,16]");
   EXPECT_EQ(problem_of("f32[3,3] reduce-window(x, zero), window={size=2x2 lhs_dilate=" + most + "x1}, to_apply=%sum"), at + "expected a result of [-1,5], got f32[3,3]");
   EXPECT_EQ(problem_of("f32[3,3] reduce-window(x, zero), window={size=" + most + "x2 rhs_dilate=" + most + "x1}, to_apply=%sum"), at + "expected a result of [0,5], got f32[3,3]");
@@ -84,12 +97,12 @@ TEST(InstructionShapes, NumbersWithoutSenseAreNoDimensions) {
 }
 
 TEST(InstructionShapes, WhatStartsHoldsItsOperandsAndTheResultOfTheWhole) {
-  const std::string at = "m:11:2: ";
+  const std::string at = "m:13:2: ";
   struct Case {
     std::string right, wrong, error;
   };
   const std::string bounds = "slice-start(x), slice={[1:3], [0:6:2]}", scatter = "reduce-scatter-start(x), replica_groups={{0,1}}, dimensions={0}, to_apply=%sum",
-                    gather = "all-gather-start(x), replica_groups={{0,1}}, dimensions={1}", update = "dynamic-update-slice-start(x, y, zero, zero)";
+                    gather = "all-gather-start(x), replica_groups={{0,1}}, dimensions={1}", update = "dynamic-update-slice-start(x, y, n, n)";
   const std::vector<Case> cases{
       {"(f32[4,6], f32[4,6], u32[]) copy-start(x)", "(f32[4,6], f32[4,7], u32[]) copy-start(x)", "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
       {"(bf16[4,6], f32[4,6], u32[]) copy-start(x)", "f32[4,6] copy-start(x)", "expected a tuple of the result and the operand of copy-start, got f32[4,6]"},
@@ -104,7 +117,7 @@ TEST(InstructionShapes, WhatStartsHoldsItsOperandsAndTheResultOfTheWhole) {
        "expected a block of each member of a group along dimension 0, got f32[6,8] of f32[13,8]"},
       {"((f32[4,6]), f32[4,6], u32[]) collective-permute-start(x), source_target_pairs={{0,1}}", "((f32[4,6], f32[4,6]), f32[4,6], u32[]) collective-permute-start(x), source_target_pairs={{0,1}}",
        "expected a tuple of its 1 operands, got (f32[4,6], f32[4,6])"},
-      {"((f32[4,6], f32[4,6], f32[], f32[]), f32[4,6], u32[]) dynamic-update-slice-start(x, x, zero, zero)", "((f32[4,6], f32[6,8], f32[], f32[]), f32[4,6], u32[]) " + update,
+      {"((f32[4,6], f32[4,6], s32[], s32[]), f32[4,6], u32[]) dynamic-update-slice-start(x, x, n, n)", "((f32[4,6], f32[6,8], s32[], s32[]), f32[4,6], u32[]) " + update,
        "expected an update within f32[4,6], got f32[6,8]"},
       {"(f32[4,6], u32[], token[]) send(x), channel_id=1", "(f32[4,7], u32[], token[]) send(x), channel_id=1", "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
       {"((f32[4,6]), f32[6,4], u32[]) transpose-start(x), dimensions={1,0}", "((f32[4,6]), f32[4,6], u32[]) transpose-start(x), dimensions={1,0}", "expected a result of [6,4], got f32[4,6]"},

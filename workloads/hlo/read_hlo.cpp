@@ -37,7 +37,7 @@ class HloModuleReader {
     if (const auto ok = read_text(); !ok) return ok.error();
     if (const auto ok = link_hlo(module_, links_, entries_, cursor_, warnings_, tolerant_); !ok) return ok.error();
     if (!tolerant_)
-      for (const auto check : {check_call_shapes, check_entry_layout})
+      for (const auto check : {check_call_shapes, check_entry_layout, check_aliases})
         if (const auto ok = check(module_); !ok) return ok.error();
     if (module_.warnings.empty()) {
       join_async_collectives(module_);

@@ -73,9 +73,9 @@ TEST(ReadHlo, MutantsGiveAValueOrAnError) {
       (schedule ? written : refused) += 1;
     }
   }
-  // Mutants that are all refused at once would test nothing.
-  EXPECT_GT(read, mutated / 6);
-  EXPECT_GT(counted, mutated / 6);
+  // Mutants that are all refused at once would test nothing. One in six is read and counted: a little less than that since aliases have to be there.
+  EXPECT_GT(read, mutated / 7);
+  EXPECT_GT(counted, mutated / 7);
   EXPECT_GT(written, mutated / 100);
   EXPECT_GT(refused, mutated / 200);
 }

@@ -28,8 +28,10 @@ TEST(ReadHlo, HeadersTellDevicesScheduleAndAliases) {
   const HloModule module = module_of(
       "HloModule jit_f.1, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias), {1, 2}: (0, {3}, must-alias) }, buffer_donor={ (2, {}), "
       "(3, {1}) }, "
-      "replica_count=2, num_partitions=4, frontend_attributes={a=\"x, y\"}, entry_computation_layout={(f32[8]{0})->f32[8]{0}}\n"
-      "ENTRY e { ROOT p = f32[8] parameter(0) }\n");
+      "replica_count=2, num_partitions=4, frontend_attributes={a=\"x, y\"}, "
+      "entry_computation_layout={((f32[8], f32[8], f32[8], f32[8]), f32[8], f32[8], (f32[8], f32[8]))->(f32[8], (f32[8], f32[8], f32[8]))}\n"
+      "ENTRY e {\n p = (f32[8], f32[8], f32[8], f32[8]) parameter(0)\n q = f32[8] parameter(1)\n r = f32[8] parameter(2)\n s = (f32[8], f32[8]) parameter(3)\n"
+      " t = (f32[8], f32[8], f32[8]) tuple(q, q, r)\n ROOT u = (f32[8], (f32[8], f32[8], f32[8])) tuple(r, t)\n}\n");
   EXPECT_EQ(module.name, "jit_f.1");
   EXPECT_TRUE(module.is_scheduled);
   EXPECT_EQ(devices_of(module), 8);
@@ -376,6 +378,15 @@ TEST(ReadHlo, GroupsAndPairsNameDevicesThatTheModuleHas) {
   EXPECT_EQ(error("f32[4] all-reduce(u), replica_groups={{0,1},{2,3}}, to_apply=%sum"), "");
   EXPECT_EQ(error("f32[4] all-reduce(u), replica_groups={{0,1},{2,4}}, to_apply=%sum"), "m:6:2: v: expected ids below 4, got 4");
   EXPECT_EQ(error("f32[4] collective-permute(u), source_target_pairs={{0,1},{1,9}}"), "m:6:2: v: expected ids below 4, got 9");
+}
+
+TEST(ReadHlo, DevicesOfAPermuteSendAndReceiveOnce) {
+  const auto error = [](const std::string& pairs) {
+    return error_of("HloModule m, num_partitions=4\nENTRY e {\n x = f32[4] parameter(0)\n ROOT r = f32[4] collective-permute(x), channel_id=1, source_target_pairs={" + pairs + "}\n}\n");
+  };
+  EXPECT_EQ(error("{0,1},{1,0}"), "");
+  EXPECT_EQ(error("{0,1},{0,2}"), "m:4:2: r: expected pairs in which a device sends at most once and receives at most once, got {0,2} beside another one");
+  EXPECT_EQ(error("{0,1},{2,1}"), "m:4:2: r: expected pairs in which a device sends at most once and receives at most once, got {2,1} beside another one");
 }
 
 }  // namespace

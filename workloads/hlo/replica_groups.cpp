@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "sim/base/invariant.hpp"
 #include "workloads/hlo/hlo_cursor.hpp"
@@ -416,6 +417,13 @@ Expected<ReplicaGroups> parse_replica_groups(std::string_view text, std::size_t&
   auto groups = GroupsText{cursor}.read();
   at = cursor.at();
   return groups;
+}
+
+std::optional<SourceTarget> repeated_pair(const std::vector<SourceTarget>& pairs) {
+  std::set<std::int64_t> sources, targets;
+  for (const auto& pair : pairs)
+    if (!sources.insert(pair.first).second || !targets.insert(pair.second).second) return pair;
+  return {};
 }
 
 }  // namespace podsim

@@ -89,6 +89,8 @@ std::string to_text(const ReplicaGroups& groups);
 Expected<ReplicaGroups> parse_replica_groups(std::string_view text, std::size_t& at, const SourceLocation& where);
 
 using SourceTarget = std::pair<std::int64_t, std::int64_t>;
+/// A pair of a permute in which a device sends, or receives, as one of another pair does; nullopt: there is none. O(pairs log pairs).
+std::optional<SourceTarget> repeated_pair(const std::vector<SourceTarget>& pairs);
 
 /// What the ids of a collective's groups count (3.7). From channel_id and use_global_device_ids.
 enum class HloGroupMode {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "sim/base/invariant.hpp"
@@ -151,10 +150,8 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
 Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after) {
   const Mesh& mesh = module_.mesh();
   if (elements_of(in) != elements_of(out)) return module_.problem(at, fmt::format("expected a result of {} elements, found {}", elements_of(in), elements_of(out)));
-  std::set<std::int64_t> sources, targets;
-  for (const auto& [from, to] : pairs)
-    if (!sources.insert(from).second || !targets.insert(to).second)
-      return module_.problem(at, fmt::format("expected pairs in which a device sends at most once and receives at most once, found {{{},{}}} beside another one", from, to));
+  if (const auto again = repeated_pair(pairs))
+    return module_.problem(at, fmt::format("expected pairs in which a device sends at most once and receives at most once, found {{{},{}}} beside another one", again->first, again->second));
   Edges ended;  // also of devices that take no part
   const bool keeps = std::any_of(pairs.begin(), pairs.end(), [](const SourceTarget& pair) { return pair.first == pair.second; });
   if (module_.values() && (keeps || static_cast<int>(pairs.size()) < mesh.devices())) ended.push_back(Edge{keep_own(at, in, out, after)});

@@ -395,15 +395,6 @@ TEST(HloCheck, GroupsMayListDevicesInAnyOrder) {
   for (const char* groups : {"[1,4]<=[2,2]T(1,0)", "{{3,1,0,2}}", "{{2,0},{3,1}}"}) EXPECT_TRUE(checked(ring(4), numbers_of(text_with(groups))).ok) << groups;
 }
 
-TEST(HloCheck, DevicesSendAndReceiveOnce) {
-  const auto error = [](const std::string& pairs) {
-    return to_text(checked(ring(4), numbers_of("HloModule m, num_partitions=4\nENTRY e {\n x = f32[4] parameter(0)\n ROOT r = f32[4] collective-permute(x), channel_id=1, source_target_pairs={" + pairs + "}\n}\n")).problems);
-  };
-  EXPECT_EQ(error("{0,1},{1,0}"), "");
-  EXPECT_THAT(error("{0,1},{0,2}"), HasSubstr("m:4:2: r: expected pairs in which a device sends at most once and receives at most once, found {0,2} beside another one"));
-  EXPECT_THAT(error("{0,1},{2,1}"), HasSubstr("m:4:2: r: expected pairs"));
-}
-
 TEST(HloCheck, ATransformersForwardAndBackwardPassesInTheCompilersFormDoWhatTheModuleSays) {
   auto module = read_hlo_file(PODSIM_SOURCE_DIR "/workloads/hlo/testdata/tpu_transformer_step.hlo");
   ASSERT_TRUE(module) << to_text(module.error());
