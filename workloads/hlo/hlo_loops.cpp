@@ -190,13 +190,8 @@ Expected<HloTripCount> trip_count_of(const HloModule& module, const HloComputati
                                      const HloTripCounts& given) {
   using Source = HloTripCount::Source;
   if (const auto found = given.find(loop.name); found != given.end()) return HloTripCount{found->second, Source::given};
-  const auto counted = count_of_condition(module, computation, loop);
-  if (const auto& told = loop.attributes->known_trip_count) {
-    if (counted && *counted != *told)
-      return Diagnostic{module.where(loop), fmt::format("{}: expected a known_trip_count of {}, as its condition says, got {}", loop.name, *counted, *told)};
-    return HloTripCount{*told, Source::told};
-  }
-  if (counted) return HloTripCount{*counted, Source::condition};
+  if (loop.attributes->known_trip_count) return HloTripCount{*loop.attributes->known_trip_count, Source::told};
+  if (const auto count = count_of_condition(module, computation, loop)) return HloTripCount{*count, Source::condition};
   return Diagnostic{module.where(loop),
                     fmt::format("how often does the loop {} run? Neither its backend_config nor its condition tells; `trip_count` {}=N does",
                                 quoted(loop.name), loop.name)};

@@ -22,8 +22,7 @@ struct HloTripCount {
 
 /// How often a `while` of a computation runs: as given, else as told, else by its condition. A condition is understood if it compares element i of
 /// the loop's tuple with a constant, or with an element that the loop does not change, if element i begins with a constant and each iteration adds a
-/// constant to it; through copies, converts, bitcasts and fusions. Errors (at the `while`): none of these (the message names `--trip-count`'s field), and what is told is
-/// not what the condition gives.
+/// constant to it; through copies, converts, bitcasts and fusions. Errors (at the `while`): none of these; the message names `--trip-count`'s field.
 Expected<HloTripCount> trip_count_of(const HloModule& module, const HloComputation& computation, const HloInstruction& loop,
                                      const HloTripCounts& given = {});
 

@@ -199,17 +199,6 @@ TEST(HloSummary, UnknownTripCountsAreErrorsThatNameTheLoop) {
   EXPECT_EQ(summary_error(module, options), "trip_count: expected the name of a loop of the module, got \"ww\", did you mean \"w\"?");
 }
 
-TEST(HloSummary, ATripCountThatTheConditionContradictsIsAnErrorButNotOneThatIsGiven) {
-  const auto told = [](const std::string& count) {
-    std::string text = loop(0, "add(c, k)", 2, "u, v", 7, "LT");
-    return text.replace(text.find(", body="), 0, ", backend_config={\"known_trip_count\":{\"n\":\"" + count + "\"}}");
-  };
-  EXPECT_EQ(trips(told("4")), 4);
-  EXPECT_EQ(trips(told("5")), std::nullopt);
-  EXPECT_EQ(summary_error(module_of(told("5"))), "m:19:2: w: expected a known_trip_count of 4, as its condition says, got 5");
-  EXPECT_EQ(trips(told("5"), {{"w", 9}}), 9);
-}
-
 TEST(HloSummary, NestedLoopsMultiply) {
   const HloModule module = module_of(
       "HloModule m, num_partitions=2\n%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
