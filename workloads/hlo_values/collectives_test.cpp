@@ -171,8 +171,6 @@ TEST(HloCollectives, CollectivePermuteGivesZerosWhereNothingComes) {
   const std::vector<std::int64_t> from{3, 0, 1, -1, -1, 5, -1, -1};
   for (std::size_t device = 0; device < devices; ++device)
     for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(results[device][0].reals.at(i), from[device] < 0 ? 0 : value(from[device], i)) << device;
-  EXPECT_EQ(error_of("ROOT r = f32[8] collective-permute(p), source_target_pairs={{0,1},{2,1}}"),
-            "m:28:1: r: expected pairs in which a device sends at most once and receives at most once, got {2,1} beside another one");
 }
 
 TEST(HloCollectives, CollectiveBroadcastSendsTheFirstOfTheGroup) {
