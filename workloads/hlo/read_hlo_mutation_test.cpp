@@ -31,7 +31,7 @@ constexpr std::string_view seed_module =
     "  %zero = s32[] constant(0)\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, "
     "body=%body\n"
     "  %y = f32[8,16] get-tuple-element(%while), index=1\n  %ar = f32[8,16] all-reduce(%y), replica_groups=mesh['a'=2,'b'=2] {'b'}, channel_id=2, "
-    "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,4] fusion(%ar, %w), kind=kOutput, calls=%fused\n}\n";
+    "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,4] fusion(%ar, %w), kind=kOutput, calls=%fused, metadata={op_name=\"jit(f)/jit(main)/dot_general\" source_file=\"f.py\" source_line=7}\n}\n";
 
 /// PODSIM_HLO_MUTANTS of them; the suite has 100,000.
 TEST(ReadHlo, MutantsGiveAValueOrAnError) {
@@ -73,9 +73,9 @@ TEST(ReadHlo, MutantsGiveAValueOrAnError) {
       (schedule ? written : refused) += 1;
     }
   }
-  // Mutants that are all refused at once would test nothing. One in six is read and counted: a little less than that since aliases have to be there.
-  EXPECT_GT(read, mutated / 7);
-  EXPECT_GT(counted, mutated / 7);
+  // Mutants that are all refused at once would test nothing.
+  EXPECT_GT(read, mutated / 6);
+  EXPECT_GT(counted, mutated / 6);
   EXPECT_GT(written, mutated / 100);
   EXPECT_GT(refused, mutated / 200);
 }
