@@ -7,6 +7,7 @@
 
 #include "sim/base/rng.hpp"
 #include "sim/base/test_asked.hpp"
+#include "sim/base/test_cases.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/scenario/collective_choice.hpp"
 #include "workloads/scenario/search_space.hpp"
@@ -90,7 +91,7 @@ void expect_never_beaten(std::uint64_t problems, int runs) {
 /// The bounds of products whose collectives are lowered by any algorithm exceed none of their times.
 TEST(Tuner, PruningByAnyAlgorithmChangesNoPlan) {
   std::int64_t fewer = 0;
-  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::cases(16U, 3U); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng{seed, 22};
     TuningRequest request = request_of_search(rng);
@@ -104,12 +105,12 @@ TEST(Tuner, PruningByAnyAlgorithmChangesNoPlan) {
     EXPECT_EQ(pruned->plans.front().system, all->plans.front().system);
     fewer += pruned->simulated < all->simulated;
   }
-  EXPECT_GT(fewer, 5);
+  EXPECT_GT(fewer, test::cases(5, 0));
 }
 
-/// A dozen problems, 40 runs each. PODSIM_TUNED_PROBLEMS=100 tries so many, 400 runs each.
+/// A dozen problems (two where there are sanitizers), 40 runs each. PODSIM_TUNED_PROBLEMS=100 tries so many, 400 runs each.
 TEST(Tuner, IsNotBeatenByRunsByHand) {
-  const auto problems = test::asked<std::uint64_t>("PODSIM_TUNED_PROBLEMS", 12);
+  const auto problems = test::asked<std::uint64_t>("PODSIM_TUNED_PROBLEMS", test::cases<std::uint64_t>(12, 2));
   expect_never_beaten(problems, problems > 12 ? 400 : 40);
 }
 
