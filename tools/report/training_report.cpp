@@ -103,7 +103,7 @@ std::string training_table(const TrainingReport& report) {
   text += fmt::format("{} sequences of {} in {} microbatch{} on {} device{} ({}){}\n", step.batch, model.sequence, step.microbatches, step.microbatches == 1 ? "" : "es", step.mesh.devices(),
                       step.mesh.devices() == 1 ? "" : "s", to_text(step.mesh),
                       step.pipeline.empty() ? "" : fmt::format(", {}{}", step.pipeline, step.virtual_stages == 1 ? "" : fmt::format(" with {} virtual stages", step.virtual_stages)));
-  text += fmt::format("remat {}, scan {}, {}\n\n", to_text(step.remat), step.scan ? "on" : "off", name_of(step.optimizer));
+  text += fmt::format("remat {}, scan {}, {}{}\n\n", to_text(step.remat), step.scan ? "on" : "off", name_of(step.optimizer), step.shard_optimizer_over_data ? " divided over data" : "");
   text += parts_table(counts) + "\n" + padding_text(report);
   std::vector<std::vector<std::string>> facts;
   const double devices = static_cast<double>(step.mesh.devices());
@@ -135,6 +135,7 @@ Json training_json(const TrainingReport& report) {
   json.set("remat", to_text(step.remat));
   json.set("scan", step.scan);
   json.set("optimizer", name_of(step.optimizer));
+  json.set("shard_optimizer_over_data", step.shard_optimizer_over_data);
   json.set("attention_flops", report.attention == AttentionFlops::whole ? "whole" : "causal");
   Json parts = Json::array(), memory = Json::array(), padding = Json::array(), waste = Json::array();
   for (const PartCount& part : counts.parts)

@@ -21,7 +21,7 @@ constexpr std::int64_t most_sequences = std::int64_t{1} << 40;
 
 /// Those of a model and of a step that MaxText has keys for.
 constexpr std::array<std::string_view, 6> model_fields{"seq", "heads", "kv_heads", "head_dim", "ff", "layers"};
-constexpr std::array<std::string_view, 9> step_fields{"batch", "batch_per_device", "microbatches", "pipeline", "virtual_stages", "remat", "scan", "optimizer", "fuse_steady_state"};
+constexpr std::array<std::string_view, 10> step_fields{"batch", "batch_per_device", "microbatches", "pipeline", "virtual_stages", "remat", "scan", "optimizer", "shard_optimizer_over_data", "fuse_steady_state"};
 
 Expected<std::int64_t> read_batch(const Fields& fields, const TrainingMesh& mesh) {
   if (fields.has("batch") && fields.has("batch_per_device"))
@@ -77,6 +77,9 @@ Expected<TrainingStep> read_step(const Fields& fields, const TrainingMesh& mesh)
   const auto optimizer = optimizer_named(fields.text("optimizer"));
   if (!optimizer) return wrong_word("optimizer", fields.text("optimizer"), fields.where("optimizer"));
   step.optimizer = *optimizer;
+  const auto shard_optimizer = on_off(fields, "shard_optimizer_over_data");
+  if (!shard_optimizer) return shard_optimizer.error();
+  step.shard_optimizer_over_data = *shard_optimizer;
   return step;
 }
 

@@ -141,13 +141,14 @@ StepBound quick_bound(const TrainingStep& step, const PipelineShape& shape, cons
 Bytes state_bound(const TrainingStep& step) {
   const TrainingModel& model = step.model;
   const std::int64_t parts = step.mesh.parameter_parts();
-  std::int64_t each = size_of(model.weights).count() + size_of(model.gradients).count();
+  std::int64_t each = size_of(model.gradients).count();  // of what a device updates
   if (step.optimizer == Optimizer::adamw) each += 2 * size_of(model.moments).count();
   if (model.master_weights) each += size_of(DType::f32).count();
   const std::int64_t layers = model.layers / step.mesh.stage * product_parameters(model), table = model.vocabulary * model.width;
   // One rank has the embedding; the same or another one the logits.
   const bool both_ends = step.mesh.stage == 1 || last_stage_is_first_ranks(step);
-  return Bytes{(layers / parts + (both_ends && !model.tied ? 2 : 1) * (table / parts)) * each};
+  const std::int64_t stored = layers / parts + (both_ends && !model.tied ? 2 : 1) * (table / parts);
+  return Bytes{stored * size_of(model.weights).count() + stored / step.optimizer_shards() * each};
 }
 
 Expected<std::shared_ptr<const PipelineShape>> pipeline_shape(const TrainingStep& step, bool fuse_steady_state) {

@@ -92,6 +92,7 @@ std::string why_too_large(const TrainingResult& result, const TrainingStep& step
   if (step.remat.kind == Remat::Kind::none || step.remat.kind == Remat::Kind::selected) helps.emplace_back("remat full");
   const double of_state = static_cast<double>((result.memory.weights + result.memory.gradients + result.memory.optimizer).count());
   if (of_state > 0.5 * static_cast<double>(result.hbm.count())) helps.emplace_back("more devices along fsdp, stage, row or col");
+  if (step.mesh.data > 1 && !step.shard_optimizer_over_data && result.memory.optimizer > Bytes{}) helps.emplace_back("the optimizer's state divided over data (--shard-optimizer-over-data on)");
   if (result.memory.activations > result.memory.working && step.microbatches == 1) helps.emplace_back("more microbatches");
   if (result.memory.activations > result.memory.working && step.pipeline == "gpipe") helps.emplace_back("the pipeline 1f1b");
   if (result.memory.working > result.memory.activations && step.model.vocabulary > 0 && step.loss_chunks == 1) helps.emplace_back("more microbatches, or the vocabulary divided by col");

@@ -37,6 +37,7 @@ TrainingRequest random_request(std::uint64_t seed) {
   TrainingRequest request;
   request.spec.step.model = random_model(rng);
   request.spec.step.batch = 8 << rng.below(3);
+  request.spec.step.shard_optimizer_over_data = seed % 3 == 2;
   constexpr std::array<const char*, 3> machines{"tpu_v4", "tpu_v5e", "tpu_v3"};
   Machine machine = *load_machine(machines[rng.below(machines.size())]);
   TrainingModel& model = request.spec.step.model;

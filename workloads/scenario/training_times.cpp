@@ -73,8 +73,9 @@ class LoneCalls {
     if (!weight.gathered.empty() && !(alone(CollectiveKind::all_gather, weight.gathered, weight.shard(), weight.block(), model.activations, times.gather) &&
                                       alone(CollectiveKind::reduce_scatter, weight.gathered, weight.block(), weight.shard(), model.activations, times.reduce)))
       return std::nullopt;
-    const bool is_summed = data.size > 1 && parts_.axes.slice.size == 1;  // by programs
-    if (is_summed && !alone(CollectiveKind::all_reduce, {data}, weight.shard(), weight.shard(), model.gradients, times.sum)) return std::nullopt;
+    const bool in_parts = !weight.updated.empty(), is_summed = data.size > 1 && (parts_.axes.slice.size == 1 || in_parts);  // by programs
+    const CollectiveKind kind = in_parts ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+    if (is_summed && !alone(kind, {data}, weight.shard(), weight.part(), model.gradients, times.sum)) return std::nullopt;
     return times;
   }
 
@@ -164,10 +165,10 @@ Expected<WeightTimes> weight_times(const System& system, const StepParts& parts,
       if (!transfers) return calls.problem;
       times.transfers[g].push_back(*transfers);
       times.gather[g] += transfers->gather, times.reduce[g] += transfers->reduce;
-      const std::int64_t shard = weight.shard()[0] * weight.shard()[1];
+      const std::int64_t shard = weight.shard()[0] * weight.shard()[1], part = weight.part()[0] * weight.part()[1];
       times.weights[g] += Bytes{shard * size_of(model.weights).count()};
-      times.gradients[g] += Bytes{shard * size_of(model.gradients).count()};
-      times.optimizer[g] += Bytes{shard * ((parts.step.optimizer == Optimizer::adamw ? 2 * size_of(model.moments).count() : 0) +
+      times.gradients[g] += Bytes{part * size_of(model.gradients).count()};
+      times.optimizer[g] += Bytes{part * ((parts.step.optimizer == Optimizer::adamw ? 2 * size_of(model.moments).count() : 0) +
                                            (model.master_weights ? size_of(DType::f32).count() : 0))};
     }
   }
@@ -225,7 +226,7 @@ std::string layer_key(const System& system, std::size_t number, const TrainingSt
 
 std::string weight_key(const System& system, std::size_t number, const TrainingStep& divided) {
   return fmt::format("{}{} {}", rings_under(system, number, {"data", "fsdp", "row", "col"}), extents_of(divided),
-                     fmt::format("{} {} {}", divided.mesh.data, divided.mesh.fsdp, divided.mesh.slice));
+                     fmt::format("{} {} {} {}", divided.mesh.data, divided.mesh.fsdp, divided.mesh.slice, divided.optimizer_shards()));
 }
 
 }  // namespace podsim

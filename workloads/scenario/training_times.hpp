@@ -29,7 +29,7 @@ struct WeightTimes {
   std::array<std::vector<TransferTimes>, 4> transfers{};  // of each weight
   std::array<double, 4> gather{}, reduce{}, update{};     // of all of a group; the optimiser
   std::array<bool, 4> fetched{};                          // whether a block is not what the shard is
-  std::array<Bytes, 4> weights{}, optimizer{}, gradients{};
+  std::array<Bytes, 4> weights{}, optimizer{}, gradients{};  // gradients as they are when they are complete: where the optimizer is divided over data, parts
 };
 
 /// Simulate some of the calls. Errors: those of the model; cancelled work.

@@ -254,8 +254,9 @@ WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tok
 /// The moments at which a device may need most. Of several microbatches the gradients of those before are there, and others are live behind a backward pass.
 std::vector<TrainingMemory> moments_of(const TrainingStep& step, RankEnds ends, const TrainingMemory& state, const WorkingMemory& working) {
   const bool several = step.microbatches > 1;
+  const Bytes complete{state.gradients.count() / step.optimizer_shards()};  // each is scattered when it is complete
   const auto moment = [&](bool backward_done, Bytes needed) {
-    return TrainingMemory{state.weights, several || backward_done ? state.gradients : Bytes{}, state.optimizer, several || !backward_done ? state.activations : Bytes{}, needed};
+    return TrainingMemory{state.weights, several ? state.gradients : backward_done ? complete : Bytes{}, state.optimizer, several || !backward_done ? state.activations : Bytes{}, needed};
   };
   std::vector<TrainingMemory> moments{moment(false, working.layer + working.backward),  // the first layers of the backward pass
                                       moment(true, working.layer + working.backward),   // its last layer
@@ -280,11 +281,11 @@ TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t l
   if (ends.logits) parameters += norm_parameters(model) + (model.tied && ends.embedding ? 0 : table);
 
   TrainingMemory memory;
-  const std::int64_t parts = mesh.parameter_parts();
+  const std::int64_t parts = mesh.parameter_parts(), updated_parts = parts * step.optimizer_shards();
   memory.weights = of_elements(number(parameters), parts, model.weights);
   memory.gradients = of_elements(number(parameters), parts, model.gradients);
-  if (step.optimizer == Optimizer::adamw) memory.optimizer = of_elements(2 * number(parameters), parts, model.moments);
-  if (model.master_weights) memory.optimizer = memory.optimizer + of_elements(number(parameters), parts, DType::f32);
+  if (step.optimizer == Optimizer::adamw) memory.optimizer = of_elements(2 * number(parameters), updated_parts, model.moments);
+  if (model.master_weights) memory.optimizer = memory.optimizer + of_elements(number(parameters), updated_parts, DType::f32);
 
   const double tokens = number(step.batch / step.microbatches / mesh.batch_parts() * model.sequence);
   const auto activations = [&](double features) { return of_elements(tokens * features, mesh.col, model.activations); };

@@ -82,8 +82,9 @@ struct RankEnds {
 /// Parameters of a rank are those of its layers, norms included, and of its ends; a tied embedding is held at both ends.
 ///
 ///   weights      parameters / (fsdp row col) x dtype
-///   optimizer    the same: two moments for adamw, and the float32 copy if there is one
-///   gradients    the same, at the end of the backward pass or with several microbatches, which are accumulated in place; 0 before it
+///   optimizer    the same: two moments for adamw, and the float32 copy if there is one; over data too with shard_optimizer_over_data
+///   gradients    the same, at the end of the backward pass or with several microbatches, which are accumulated in place; 0 before it. Of one microbatch
+///                divided over data as the optimizer's state is
 ///   activations  live forwards x layers of a virtual stage x what a layer keeps of a microbatch: its input; without rematerialisation also the inputs of
 ///                products, norms, attention and the activation, with it the saved stages that are not on the host. At the logits also the final norm's
 ///                input, or its gradient. Tokens are divided by slice data fsdp row, features by col. 0 at the end of the backward pass

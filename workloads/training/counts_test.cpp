@@ -140,6 +140,8 @@ TEST(TrainingMemory, OfAReplicatedModelIsItsParametersAndActivations) {
   EXPECT_EQ(memory_of(step, {}, 1).activations, Bytes{2 * tokens * (3 * (8 + 16) + 8)});
   step.optimizer = Optimizer::sgd;
   EXPECT_EQ(memory_of(step, {}, 1).optimizer, Bytes{4 * parameters});
+  step.mesh.data = 8, step.shard_optimizer_over_data = true;
+  EXPECT_EQ(memory_of(step, {}, 1).optimizer, Bytes{4 * parameters / 8});
 }
 
 TEST(TrainingMemory, OfShardsIsTheirPart) {

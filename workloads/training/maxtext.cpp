@@ -317,6 +317,8 @@ TrainingStep read_step(Configuration& config, const MaxTextSystem& system) {
   step.remat = read_remat(config);
   step.scan = config.flag("scan_layers");
   step.optimizer = config.word("opt_type", {"adamw", "sgd"}) == 0 ? Optimizer::adamw : Optimizer::sgd;
+  step.shard_optimizer_over_data = config.flag("shard_optimizer_over_data");
+  if (step.shard_optimizer_over_data && step.mesh.slice > 1) config.problem(config.where("shard_optimizer_over_data"), "expected false: podsim does not divide it over slices, which MaxText would");
   step.embedding_by_product = config.flag("use_iota_embed");
   step.loss_chunks = config.integer("num_vocab_tiling", 1);
   return step;

@@ -209,6 +209,7 @@ TEST(MaxText, WhatIsWrittenReadsAsTheSameStep) {
     step.remat = *parse_remat(remats[static_cast<std::size_t>(pick(0, 6))], {});
     step.scan = pick(0, 1) == 1, step.optimizer = pick(0, 1) == 1 ? Optimizer::adamw : Optimizer::sgd;
     step.embedding_by_product = pick(0, 1) == 1, step.loss_chunks = pick(1, 8);
+    step.shard_optimizer_over_data = step.mesh.slice == 1 && pick(0, 1) == 1;
     const auto text = to_maxtext(step);
     ASSERT_TRUE(text) << to_text(text.error());
     const auto again = read_maxtext("", "", split(*text, ' '), {});

@@ -69,6 +69,7 @@ Expected<std::string> to_maxtext(const TrainingStep& step) {
   add("grad_dtype", maxtext_name(model.gradients));
   add("mu_dtype", maxtext_name(model.moments));
   add("opt_type", name_of(step.optimizer));
+  add("shard_optimizer_over_data", flag_text(step.shard_optimizer_over_data));
   const std::int64_t accumulated = mesh.stage == 1 ? step.microbatches : 1;
   // The shortest text that reads back as the same double; the product with the devices is rounded to whole sequences.
   add("per_device_batch_size", static_cast<double>(step.batch) / static_cast<double>(mesh.devices()) / static_cast<double>(accumulated));

@@ -10,6 +10,7 @@
 
 #include "algorithms/pipeline/write_pipeline.hpp"
 #include "sim/base/invariant.hpp"
+#include "workloads/training/rank_items.hpp"
 
 namespace podsim {
 
@@ -19,21 +20,7 @@ using Kind = PipelineCommand::Kind;
 using Value = PipelineValue::Kind;
 using Use = StepParameter::Use;
 
-/// A group of weights: of one layer, or at an end of the model.
-struct Instance {
-  WeightGroup group = WeightGroup::none;
-  int layer = 0;
-  friend auto operator<=>(const Instance&, const Instance&) = default;
-};
-std::string prefix_of(const Instance& of) { return of.group == WeightGroup::layer ? fmt::format("layer{}.", of.layer) : ""; }
-
-/// One piece of a task of the pipeline.
-struct StepItem {
-  PipelineTask task;
-  StepWork work = StepWork::nothing;
-  int layer = 0;
-  Instance reads{}, differentiates{};  // weights
-};
+using Instance = WeightInstance;
 
 /// Blocks of weights that a call hands to the next.
 struct Gathered {
@@ -55,9 +42,7 @@ class RankProgram {
  public:
   RankProgram(const StepParts& parts, StepFunctions& functions, const PipelineStep& pipeline, const TrainingScheduleOptions& options, int rank,
               std::vector<MemoryKind>& memory)
-      : parts_{parts}, functions_{functions}, spec_{pipeline.lists.spec}, options_{options}, layers_per_stage_{pipeline.layers / spec_.stages}, rank_{rank}, memory_{memory} {
-    for (const PipelineUnit& unit : pipeline.lists.ranks[static_cast<std::size_t>(rank)])
-      for (const PipelineTask& task : unit) list(task);
+      : parts_{parts}, functions_{functions}, spec_{pipeline.lists.spec}, options_{options}, layers_per_stage_{pipeline.layers / spec_.stages}, rank_{rank}, memory_{memory}, items_{items_of(pipeline, rank, has_vocabulary())} {
     for (const StepItem& item : items_) ++addends_[gradient_of(item.differentiates)];
     addends_.erase(Instance{});
   }
@@ -78,28 +63,6 @@ class RankProgram {
   [[nodiscard]] bool is_last(int stage) const { return stage + 1 == spec_.stages; }
   [[nodiscard]] bool has_vocabulary() const { return parts_.step.model.vocabulary > 0; }
   [[nodiscard]] int first_layer(int stage) const { return stage * layers_per_stage_; }
-
-  void list(const PipelineTask& task) {
-    const int first = first_layer(task.stage), end = first + layers_per_stage_;
-    const bool embeds = task.stage == 0 && has_vocabulary();
-    const Instance embedding{WeightGroup::embedding, 0}, logits{WeightGroup::logits, 0};
-    const auto layers = [&](StepWork work, bool forwards, bool reads, bool differentiates) {
-      for (int i = first; i < end; ++i) {
-        const int layer = forwards ? i : first + end - 1 - i;
-        const Instance weights{WeightGroup::layer, layer};
-        items_.push_back({task, work, layer, reads ? weights : Instance{}, differentiates ? weights : Instance{}});
-      }
-    };
-    if (task.kind == PipelineTaskKind::forward) {
-      if (embeds) items_.push_back({task, StepWork::embed, 0, embedding, {}});
-      return layers(StepWork::layer_forward, true, true, false);
-    }
-    if (task.kind == PipelineTaskKind::backward_weights) return layers(StepWork::layer_weights, false, false, true);
-    if (is_last(task.stage)) items_.push_back({task, StepWork::loss, 0, has_vocabulary() ? logits : Instance{}, has_vocabulary() ? logits : Instance{}});
-    const bool whole = task.kind == PipelineTaskKind::backward;
-    layers(whole ? StepWork::layer_backward : StepWork::layer_inputs, false, true, whole);
-    if (embeds) items_.push_back({task, StepWork::embed_gradient, 0, {}, embedding});
-  }
 
   /// Tied weights of one rank are one matrix.
   [[nodiscard]] bool ends_meet() const { return rank_of_stage(spec_, 0) == rank_of_stage(spec_, spec_.stages - 1); }
@@ -130,21 +93,30 @@ class RankProgram {
   BufferId scratch(const std::string& name, const std::vector<std::int64_t>& extents, DType dtype, MemoryKind kind) {
     return named(name, [&] { return Buffer{name, extents, dtype, Role::scratch, {}, {}}; }, kind);
   }
-  /// What lives from step to step.
-  BufferId state(const Instance& of, const StepWeight& weight, const std::string& suffix, DType dtype, MemoryKind kind) {
-    const std::string name = tensor_of(of, weight) + suffix;
-    return named(name, [&] { return Buffer{name, weight.shard(), dtype, Role::input, name, weight.shard_axes()}; }, kind);
+  /// What lives from step to step: weights, and what the optimiser has of the part that it updates.
+  BufferId shard(const Instance& of, const StepWeight& weight) {
+    const std::string name = tensor_of(of, weight) + ".W";
+    return named(name, [&] { return Buffer{name, weight.shard(), parts_.step.model.weights, Role::input, name, weight.shard_axes()}; }, MemoryKind::weights);
   }
-  BufferId shard(const Instance& of, const StepWeight& weight) { return state(of, weight, ".W", parts_.step.model.weights, MemoryKind::weights); }
-  BufferId gradient(const Instance& of, const StepWeight& weight) {
+  BufferId optimiser_state(const Instance& of, const StepWeight& weight, const std::string& suffix, DType dtype) {
+    const std::string name = tensor_of(of, weight) + suffix;
+    return named(name, [&] { return Buffer{name, weight.part(), dtype, Role::input, name, weight.part_axes()}; }, MemoryKind::optimizer);
+  }
+  /// The sum of a gradient over all devices: what the optimiser reads.
+  BufferId complete_gradient(const Instance& of, const StepWeight& weight) {
     const std::string name = fmt::format("d {}.W {}", tensor_of(of, weight), step_ + 1);
     return named(
         name,
         [&] {
           const DType dtype = parts_.step.model.gradients;
-          return options_.claims ? Buffer{name, weight.shard(), dtype, Role::output, name, weight.shard_axes()} : Buffer{name, weight.shard(), dtype, Role::scratch, {}, {}};
+          return options_.claims ? Buffer{name, weight.part(), dtype, Role::output, name, weight.part_axes()} : Buffer{name, weight.part(), dtype, Role::scratch, {}, {}};
         },
         MemoryKind::gradients);
+  }
+  /// The sum over microbatches, which becomes the complete one in place unless each device of `data` takes a part.
+  BufferId gradient(const Instance& of, const StepWeight& weight) {
+    if (weight.updated.empty()) return complete_gradient(of, weight);
+    return scratch(fmt::format("own d {}.W {}", tensor_of(of, weight), step_ + 1), weight.shard(), parts_.step.model.gradients, MemoryKind::gradients);
   }
   BufferId loss() {
     const std::string name = fmt::format("loss {}", step_ + 1);
@@ -214,6 +186,26 @@ class RankProgram {
     loss_of_ = embedded_ = 0;
     held_.reset();
     back_.reset();
+    if (parts_.step.optimizer_shards() > 1) gather_updated();
+  }
+
+  /// Gathers over `data` the weights that the step before updated in parts, in the order of their first use, beside the work that does not need them yet, as
+  /// Megatron-LM does with `--overlap-param-gather`. The first step does so too: it stands for any.
+  void gather_updated() {
+    Edges queue = last_;
+    for (const int stage : stages_of_rank(spec_, rank_))
+      for (const Instance& of : groups_of(stage)) {
+        for (const StepWeight& weight : parts_.weights(of.group)) {
+          const Region all = whole(shard(of, weight));
+          queue = program_->builder.step(fmt::format("gather updated {}", tensor_of(of, weight)), Collective{CollectiveKind::all_gather, weight.updated, weight.part_of(all), all, weight.dim}, queue);
+        }
+        updated_weights_[of] = queue;
+      }
+  }
+  /// What the first work that reads these weights in a step waits for.
+  Edges weights_gathered(const Instance& of) {
+    const auto found = updated_weights_.find(gradient_of(of));
+    return found == updated_weights_.end() ? Edges{} : std::exchange(found->second, {});
   }
 
   /// The gradients that an item makes. Calls reduce them in the order in which they are made.
@@ -226,15 +218,17 @@ class RankProgram {
     return made;
   }
 
-  /// Adds up over `data` the gradients that a call has reduced, if they are complete: beside the calls behind it; only the optimiser waits for that. Slices add
-  /// up theirs later (join_slices()).
+  /// Adds up over `data` the gradients that a call has reduced, if they are complete: beside the calls behind it; only the optimiser waits for that. Each device
+  /// gets the part that it updates. Slices add up theirs later (join_slices()), over `data` too unless parts are asked for.
   void sum_replicas(const Made& of, const std::vector<const StepWeight*>& weights) {
     const AxisView& data = parts_.axes.data;
     const Instance sum = gradient_of(of.of);
-    if (data.size == 1 || parts_.axes.slice.size > 1 || !of.completes) return;
+    const bool in_parts = parts_.step.optimizer_shards() > 1;
+    if (data.size == 1 || (parts_.axes.slice.size > 1 && !in_parts) || !of.completes) return;
     for (const StepWeight* weight : weights) {
-      const Region shard = whole(gradient(sum, *weight));
-      const Edges ends = program_->builder.step(fmt::format("sum d {}", tensor_of(sum, *weight)), Collective{CollectiveKind::all_reduce, {data}, shard, shard, weight->dim}, last_);
+      const Region own = whole(gradient(sum, *weight)), complete = whole(complete_gradient(sum, *weight));
+      const CollectiveKind kind = in_parts ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+      const Edges ends = program_->builder.step(fmt::format("sum d {}", tensor_of(sum, *weight)), Collective{kind, {data}, own, complete, weight->dim}, last_);
       summed_[sum] = join(std::move(summed_[sum]), ends);
     }
   }
@@ -313,7 +307,7 @@ class RankProgram {
     if (is_fetched(item.reads) && !held_) {  // nothing ran before that could have gathered them
       held_ = Gathered{item.reads, ++gathered_so_far_};
       const StepCall fetch{.fetch = item.work};
-      call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {held_, {}, {}}); }, {});
+      call(fmt::format("gather weights of {}", name_of(item.task)), fetch, [&](const StepParameter& of, const Buffer& p) { return beside(of, p, {held_, {}, {}}); }, weights_gathered(item.reads));
     }
     if (reads_host(item) && !(back_ && back_->item == next_)) {  // the call before made it, or there is none
       back_ = Retrieved{next_, 0};
@@ -334,10 +328,12 @@ class RankProgram {
     reduced = std::exchange(made_, {});
     if (reduced) reduce(what, *reduced);
     if (item.differentiates.group != WeightGroup::none) made_ = count(item);
+    Edges ready = join(after, weights_gathered(item.reads));
+    if (fetched) ready = join(std::move(ready), weights_gathered(fetched->of));
     what.first_own = made_ && made_->begins && item.differentiates.group == WeightGroup::layer;
     const Edges ends = call(
         fmt::format("{} {}", name_of(item.task), label_of(item)), what,
-        [&](const StepParameter& of, const Buffer& p) { return of.part == StepParameter::Part::work ? argument(of, p, item, made_) : beside(of, p, with); }, after);
+        [&](const StepParameter& of, const Buffer& p) { return of.part == StepParameter::Part::work ? argument(of, p, item, made_) : beside(of, p, with); }, ready);
     if (reduced) sum_replicas(*reduced, parts_.makes_last(reduced->by));
     if (made_) sum_replicas(*made_, parts_.makes_first(item.work));
     if (item.work == StepWork::loss && loss_of_++ > 0)
@@ -352,15 +348,6 @@ class RankProgram {
   [[nodiscard]] bool reads_host(const StepItem& item) const { return !parts_.retrieved(item.work).empty(); }
   static bool keeps_what_is_read(const StepItem& item, const StepItem& next) {
     return item.work == StepWork::layer_forward && item.layer == next.layer && item.task.microbatch == next.task.microbatch;
-  }
-
-  static std::string label_of(const StepItem& item) {
-    switch (item.work) {
-      case StepWork::embed:
-      case StepWork::embed_gradient: return "embedding";
-      case StepWork::loss: return "loss";
-      default: return fmt::format("layer {}", item.layer);
-    }
   }
 
   /// Reduces the gradients that the last call made.
@@ -398,8 +385,9 @@ class RankProgram {
     std::vector<BufferId> gradients;
     for (const int stage : stages_of_rank(spec_, rank_))
       for (const Instance& of : groups_of(stage))
-        for (const StepWeight& weight : parts_.weights(of.group)) joined.push_back(&weight), gradients.push_back(gradient(of, weight));
+        for (const StepWeight& weight : parts_.weights(of.group)) joined.push_back(&weight), gradients.push_back(complete_gradient(of, weight));
     std::size_t next = 0;
+    for (const auto& [of, ends] : summed_) last_ = join(last_, ends);
     call("sum gradients over slices", {.work = StepWork::join_slices}, [&](const StepParameter&, const Buffer&) { return gradients[next++]; }, {}, joined);
   }
 
@@ -411,9 +399,9 @@ class RankProgram {
     const int peer = is_first ? last : first, channel = spec_.ranks * spec_.ranks;
     const StepWeight& weight = is_first ? parts_.embedding.front() : parts_.logits.front();
     const Instance tied{is_first ? WeightGroup::embedding : WeightGroup::logits, 0};
-    const Region own = whole(gradient(tied, weight));
+    const Region own = whole(complete_gradient(tied, weight));
     last_ = join(last_, summed_[tied]);
-    const Region other = whole(scratch("d embedding of the other end", weight.shard(), parts_.step.model.gradients, MemoryKind::working));
+    const Region other = whole(scratch("d embedding of the other end", weight.part(), parts_.step.model.gradients, MemoryKind::working));
     ProgramBuilder& builder = program_->builder;
     const Edges sent = builder.step("send d embedding", Send{channel + (is_first ? 0 : 1), peer_on_rank(parts_.mesh, parts_.axes.stage, peer), own, {}}, last_);
     const Edges received = builder.step("recv d embedding", Recv{channel + (is_first ? 1 : 0), peer_on_rank(parts_.mesh, parts_.axes.stage, peer), other, Combine::replace}, last_);
@@ -435,10 +423,10 @@ class RankProgram {
     const DType moments = parts_.step.model.moments;
     switch (parameter.use) {
       case Use::shard: return shard(of, *parameter.weight);
-      case Use::gradient: return gradient(of, *parameter.weight);
-      case Use::master: return state(of, *parameter.weight, ".master", DType::f32, MemoryKind::optimizer);
-      case Use::first_moment: return state(of, *parameter.weight, ".m", moments, MemoryKind::optimizer);
-      case Use::second_moment: return state(of, *parameter.weight, ".v", moments, MemoryKind::optimizer);
+      case Use::gradient: return complete_gradient(of, *parameter.weight);
+      case Use::master: return optimiser_state(of, *parameter.weight, ".master", DType::f32);
+      case Use::first_moment: return optimiser_state(of, *parameter.weight, ".m", moments);
+      case Use::second_moment: return optimiser_state(of, *parameter.weight, ".v", moments);
       default: PODSIM_ASSERT(false && "an update has no other parameters"); return {};
     }
   }
@@ -450,8 +438,9 @@ class RankProgram {
       Buffer to = program_->builder.buffer(from);
       to.name = to.tensor = "new " + to.tensor;
       to.role = Role::output;
+      to.extents = weight.part(), to.sharding = weight.part_axes();
       const Region out = whole(add(to, MemoryKind::weights));
-      last_ = join(last_, {Edge{program_->builder.alias("place " + to.name, whole(from), out, last_)}});
+      last_ = join(last_, {Edge{program_->builder.alias("place " + to.name, weight.part_of(whole(from)), out, last_)}});
     }
   }
 
@@ -470,6 +459,7 @@ class RankProgram {
   std::map<std::string, BufferId> buffers_;
   std::map<Instance, int> sums_;      // addends so far
   std::map<Instance, Edges> summed_;  // the ends of their sums over `data`
+  std::map<Instance, Edges> updated_weights_;  // the ends of their gathers, until a work waits for them
   std::optional<Gathered> held_;  // the weights that the next call is given
   std::optional<Made> made_;      // gradients that the next call reduces
   int gathered_so_far_ = 0, made_so_far_ = 0;

@@ -116,7 +116,8 @@ class Divider {
     divide("batch", step.batch, step.microbatches * mesh.batch_parts(),
            fmt::format("microbatches={}{}", step.microbatches, axes({"slice", "data", "fsdp", "row"})));
     if (result_.step.model.heads > 0) divide_heads();
-    divide("width", model.width, mesh.fsdp * both, axes({"fsdp", "row", "col"}));
+    const bool by_data = step.optimizer_shards() > 1;
+    divide("width", model.width, step.optimizer_shards() * mesh.fsdp * both, by_data ? axes({"data", "fsdp", "row", "col"}) : axes({"fsdp", "row", "col"}));
     divide("mlp", model.mlp, both, axes({"row", "col"}));
     if (model.vocabulary > 0) divide("vocabulary", model.vocabulary, mesh.col, axes({"col"}));
   }

@@ -78,12 +78,17 @@ struct TrainingStep {
   Remat remat;
   bool scan = false;  // layers as a loop: their gradients are stacked in one array, each copied into it
   Optimizer optimizer = Optimizer::adamw;
+  /// The optimizer's state and its update are divided over `data` too: ZeRO stage 1, Megatron-LM's distributed optimizer. Gradients are scattered over `data`,
+  /// each device updates its part, and the next step gathers the weights before it uses them.
+  bool shard_optimizer_over_data = false;
   bool embedding_by_product = false;  // the embedding is a product with one-hot rows, else a gather
   std::int64_t loss_chunks = 1;       // the logits of a microbatch are computed and differentiated in so many pieces
   bool pad = false;                   // extents that their axes do not divide are rounded up, else they are an error
   friend bool operator==(const TrainingStep&, const TrainingStep&) = default;
 
   [[nodiscard]] std::int64_t tokens() const { return batch * model.sequence; }
+  /// The number of devices over which `data` divides updates.
+  [[nodiscard]] std::int64_t optimizer_shards() const { return shard_optimizer_over_data ? mesh.data : 1; }
   /// Layers of a virtual stage.
   [[nodiscard]] std::int64_t layers_per_stage() const { return model.layers / (mesh.stage * virtual_stages); }
 };
@@ -106,7 +111,7 @@ struct DividedStep {
 ///   layers                     a multiple of stage * virtual_stages
 ///   batch                      of microbatches * slice * data * fsdp * row; padded, each microbatch is
 ///   heads, kv_heads            of col; fewer kv_heads than col that divide it are copied instead. heads * head_dim also of row
-///   width                      of fsdp * lcm(row, col)
+///   width                      of fsdp * lcm(row, col), and of data where the optimizer's state is divided over it
 ///   mlp                        of lcm(row, col)
 ///   vocabulary                 of col
 ///

@@ -20,10 +20,11 @@ using Use = StepParameter::Use;
 
 // ---- After the loop -------------------------------------------------------------------------------------------------------------------
 
-/// Adds up an array over data and over slices: along data each device takes its part to the other slices, then the parts are gathered.
+/// Adds up an array over data and over slices: along data each device takes its part to the other slices, then the parts are gathered. Where the optimizer is
+/// divided over data, programs have scattered the gradients (RankProgram::sum_replicas()), and parts are all that is needed.
 Edges write_sum_over_slices(FunctionWriter& w, const Region& sum, const Edges& ready) {
   const StepAxes& axes = w.parts().axes;
-  if (axes.data.size == 1) return w.collective("sum d all", CollectiveKind::all_reduce, {axes.slice}, sum, sum, 0, ready);
+  if (axes.data.size == 1 || w.parts().step.optimizer_shards() > 1) return w.collective("sum d all", CollectiveKind::all_reduce, {axes.slice}, sum, sum, 0, ready);
   if (lengths_of(sum).front() % axes.data.size != 0) {  // no part is a device's own
     const Edges own_slice = w.collective("sum over data d all", CollectiveKind::all_reduce, {axes.data}, sum, sum, 0, ready);
     return w.collective("sum d all", CollectiveKind::all_reduce, {axes.slice}, sum, sum, 0, own_slice);
@@ -39,7 +40,7 @@ void write_join(FunctionWriter& w, const std::vector<const StepWeight*>& weights
   std::vector<Region> gradients, places;
   std::int64_t total = 0;
   for (const StepWeight* weight : weights) {
-    gradients.push_back(w.makes({Use::joined, nullptr, Part::work, fmt::format("gradient.{}", gradients.size())}, weight->shard(), w.model().gradients));
+    gradients.push_back(w.makes({Use::joined, nullptr, Part::work, fmt::format("gradient.{}", gradients.size())}, weight->part(), w.model().gradients));
     total += elements_of(gradients.back());
   }
   const Region all = w.scratch("gradients", {total}, w.model().gradients);
@@ -58,13 +59,13 @@ void write_update(FunctionWriter& w, const StepCall& call) {
   const TrainingModel& model = w.model();
   const bool adam = w.parts().step.optimizer == Optimizer::adamw;
   for (const StepWeight& weight : w.parts().weights(call.of)) {
-    const Lengths shard = weight.shard();
-    const Region stored = w.makes({Use::shard, &weight}, shard, model.weights), gradient = w.reads({Use::gradient, &weight}, shard, model.gradients);
-    const Region values = model.master_weights ? w.makes({Use::master, &weight}, shard, DType::f32) : stored;
+    const Lengths part = weight.part();
+    const Region stored = weight.part_of(w.makes({Use::shard, &weight}, weight.shard(), model.weights)), gradient = w.reads({Use::gradient, &weight}, part, model.gradients);
+    const Region values = model.master_weights ? w.makes({Use::master, &weight}, part, DType::f32) : stored;
     Local update{adam ? LocalKind::adamw : LocalKind::sgd, {values, gradient}, {values}};
     if (adam)
       for (const Use moment : {Use::first_moment, Use::second_moment}) {
-        const Region held = w.makes({moment, &weight}, shard, model.moments);
+        const Region held = w.makes({moment, &weight}, part, model.moments);
         update.reads.push_back(held), update.writes.push_back(held);
       }
     update.optimiser = w.parts().optimiser;
@@ -240,6 +241,9 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
     parts.embedding = embedding_weights(*axes, step.model);
     parts.logits = vocabulary_weights(*axes, step.model, "logits");
   }
+  if (step.optimizer_shards() > 1)
+    for (StepWeights* group : {&parts.layer_weights, &parts.embedding, &parts.logits})
+      for (StepWeight& weight : *group) weight.updated = {axes->data};
   for (const StepWork work : {StepWork::layer_forward, StepWork::layer_backward, StepWork::layer_inputs, StepWork::layer_weights}) parts.orders[work] = order_of(parts, work);
   if (parts.activation()[0] % step.loss_chunks != 0)
     return Diagnostic{of_field("loss_chunks"), fmt::format("expected a divisor of the {} tokens of a device, found {}", parts.activation()[0], step.loss_chunks)};
@@ -248,7 +252,7 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
 
 int StepFunctions::number(const StepCall& call, const std::vector<const StepWeight*>& joined) {
   std::vector<std::vector<std::int64_t>> shards;  // of ranks with as many weights they may still differ
-  for (const StepWeight* weight : joined) shards.push_back(weight->shard());
+  for (const StepWeight* weight : joined) shards.push_back(weight->part());
   const auto [known, added] = numbers_.try_emplace({call, std::move(shards)}, static_cast<int>(made_.size()));
   if (!added) return known->second;
   FunctionWriter w{parts_, name_of(call, parts_.step)};

@@ -29,8 +29,8 @@ enum class StepWork {
   layer_weights,   // the second half
   loss,            // X, logits.W, targets -> dX, logits.dW, loss: final norm, logits, loss and their gradients. Without a vocabulary a mean square
   embed_gradient,  // dY, tokens -> embedding.dW, positions.dW
-  join_slices,     // gradient.0, gradient.1, ...: all of a rank, added up over `data` and `slice`
-  update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser
+  join_slices,     // gradient.0, gradient.1, ...: all of a rank, added up over `data` and `slice`; of a divided optimizer parts, over `slice`
+  update,          // <w>.shard, <w>.gradient, <w>.m, <w>.v, <w>.master of a group: the optimiser. Divided over `data` all but <w>.shard are parts
 };
 
 /// Weights and gradients have a name for each use:

@@ -126,6 +126,51 @@ TEST(TrainingSchedule, OptionsChangeNoNumbers) {
   changed([](TrainingStep& step) { step.mesh = {.col = 2}, step.model.sequence = 3, step.batch = 2, step.pipeline = {}; });
 }
 
+/// Two steps: the second one uses weights that were gathered from the parts that the first one updated.
+TEST(TrainingSchedule, AnOptimizerDividedOverDataGivesTheNumbersOfOneDevice) {
+  const auto sharded = [](const TrainingMesh& mesh, std::int64_t microbatches, const std::function<void(TrainingStep&)>& change = [](TrainingStep&) {}) {
+    TrainingStep step = small_step(mesh, "1f1b", microbatches);
+    step.model.layers = 2, step.shard_optimizer_over_data = true;
+    change(step);
+    expect_one_device(step, 2);
+  };
+  sharded({.data = 2}, 1);
+  sharded({.data = 4}, 2);
+  sharded({.data = 2, .fsdp = 2}, 2);
+  sharded({.data = 2, .col = 2}, 2);
+  sharded({.data = 2, .row = 2}, 2, [](TrainingStep& step) { step.scan = true; });
+  sharded({.slice = 2, .data = 2}, 2);
+  sharded({.slice = 2, .data = 2, .fsdp = 2}, 1, [](TrainingStep& step) { step.optimizer = Optimizer::sgd; });
+  for (const bool tied : {false, true}) sharded({.stage = 2, .data = 2}, 4, [&](TrainingStep& step) { step.model.tied = tied, step.model.positions = 4; });
+  sharded({.stage = 2, .data = 2}, 4, [](TrainingStep& step) { step.pipeline = "zero-bubble", step.remat.kind = Remat::Kind::full; });
+  sharded({.stage = 2, .data = 2}, 4, [](TrainingStep& step) { step.model.layers = 4, step.virtual_stages = 2, step.pipeline = "interleaved-1f1b"; });
+}
+
+/// Bytes of the buffers of a program by kind.
+std::map<MemoryKind, std::int64_t> bytes_by_kind(const TrainingStep& step) {
+  const TrainingSchedule made = *training_schedule(step, mesh_of(step.mesh), plan_of(step));
+  std::map<MemoryKind, std::int64_t> bytes;
+  const std::vector<Buffer>& buffers = made.schedule.programs.front().buffers;
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    std::int64_t elements = 1;
+    for (const std::int64_t extent : buffers[b].extents) elements *= extent;
+    bytes[made.memory.front()[b]] += elements * size_of(buffers[b].dtype).count();
+  }
+  return bytes;
+}
+
+TEST(TrainingSchedule, EachDeviceOfDataHasItsPartOfADividedOptimizer) {
+  TrainingStep step = small_step({.data = 4}, "", 2);
+  step.model.weights = step.model.gradients = step.model.activations = DType::bf16, step.model.master_weights = true;
+  auto whole = bytes_by_kind(step);
+  step.shard_optimizer_over_data = true;
+  auto parts = bytes_by_kind(step);
+  EXPECT_EQ(whole[MemoryKind::optimizer], 6 * whole[MemoryKind::weights]) << "two moments and a copy, all of them float32";
+  EXPECT_EQ(parts[MemoryKind::optimizer], whole[MemoryKind::optimizer] / 4);
+  EXPECT_EQ(parts[MemoryKind::weights], whole[MemoryKind::weights]);
+  EXPECT_EQ(parts[MemoryKind::gradients], whole[MemoryKind::gradients] * 5 / 4) << "sums over microbatches, and a part of what they come to";
+}
+
 /// More positions than a sequence has, and sequences of two or more on a device.
 TEST(TrainingSchedule, LearnedPositionsGiveTheNumbersOfOneDevice) {
   const auto positions = [](const TrainingMesh& mesh, std::int64_t count, bool tied, std::int64_t sequences) {
@@ -361,6 +406,8 @@ TEST(TrainingSchedule, NothingReadsThePartialSumsThatAReduceScatterLeaves) {
     for (const bool tied : {false, true}) {
       TrainingStep step = small_step(mesh, "", 2);
       step.model.tied = tied, step.model.positions = 4;
+      expect_none(step);
+      step.shard_optimizer_over_data = true;
       expect_none(step);
     }
   EXPECT_GT(reductions, 100);

@@ -33,6 +33,24 @@ std::vector<std::vector<AxisView>> StepWeight::shard_axes() const {
   return axes;
 }
 
+std::vector<std::int64_t> StepWeight::part() const {
+  std::vector<std::int64_t> lengths = shard();
+  lengths[static_cast<std::size_t>(dim)] /= devices_along(updated);
+  return lengths;
+}
+
+std::vector<std::vector<AxisView>> StepWeight::part_axes() const {
+  std::vector<std::vector<AxisView>> axes = shard_axes();
+  axes[static_cast<std::size_t>(dim)].insert(axes[static_cast<std::size_t>(dim)].end(), updated.begin(), updated.end());
+  return axes;
+}
+
+Region StepWeight::part_of(Region shard) const {
+  const auto d = static_cast<std::size_t>(dim);
+  if (!updated.empty()) shard.dims[d] = podsim::block(own(updated.front()), part()[d]);
+  return shard;
+}
+
 Expected<StepWeights> layer_weights(const StepAxes& axes, const Submesh& submesh, const Workload& workload, const Plan& plan) {
   const auto parts = parts_of(workload, plan, submesh, Pass::forward);
   if (!parts) return parts.error();

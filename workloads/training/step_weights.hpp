@@ -17,10 +17,15 @@ struct StepWeight {
   std::array<std::vector<AxisView>, 2> sharding{};  // of the block that products read
   std::vector<AxisView> gathered{};                 // the axes with several devices over which the block is stored in shards
   int dim = 0;                                      // along which
+  std::vector<AxisView> updated{};                  // the axes over which the update of a shard is divided, along `dim` too
 
   [[nodiscard]] std::vector<std::int64_t> block() const;
   [[nodiscard]] std::vector<std::int64_t> shard() const;
   [[nodiscard]] std::vector<std::vector<AxisView>> shard_axes() const;
+  /// What a device updates of its shard: all of it, or its part over `updated`.
+  [[nodiscard]] std::vector<std::int64_t> part() const;
+  [[nodiscard]] std::vector<std::vector<AxisView>> part_axes() const;
+  [[nodiscard]] Region part_of(Region shard) const;
 };
 
 /// Weights that are used together.
