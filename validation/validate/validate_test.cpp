@@ -317,6 +317,18 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
     EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << name_of(stated.tier) << ": change rung_errors() and the table of docs/calibration.md";
     EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << name_of(stated.tier);
   }
+  // And what training steps on machines as shipped say.
+  for (const StepError& stated : step_errors()) {
+    std::vector<double> errors;
+    for (const DatasetValidation& one : *found)
+      for (const ValidatedCase& c : one.cases)
+        if (one.dataset == stated.dataset && stated.fitted_elsewhere == (c.fitted == 0))
+          for (const ValidatedRow& row : c.rows) errors.push_back(row.error);
+    const ErrorSummary summary = summary_of(errors);
+    EXPECT_EQ(errors.size(), static_cast<std::size_t>(stated.predictions)) << stated.dataset;
+    EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << stated.dataset << ": change step_errors()";
+    EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << stated.dataset;
+  }
 }
 
 TEST(Datasets, FftsArePredictedFromOneSize) {

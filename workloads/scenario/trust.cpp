@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,9 @@
 namespace podsim {
 
 namespace {
+
+/// `tier` of a training step on a machine as shipped.
+constexpr std::string_view steps_tier = "training steps";
 
 /// From near to far. Several operations at once are predicted better than one that was not observed.
 constexpr std::array<Tier, tier_count> by_distance{Tier::other_sizes, Tier::other_products, Tier::composite, Tier::other_operation,
@@ -98,6 +102,29 @@ const std::array<TierError, tier_count>& tier_errors() {
   return errors;
 }
 
+const std::vector<StepError>& step_errors() {
+  static const std::vector<StepError> errors{{"tpu_v4", "tpu_v4_training", false, 6, 0.018, 0.045},
+                                             {"tpu_v5e", "tpu_v5e_training", false, 36, 0.061, 0.15},
+                                             {"tpu_v5p", "tpu_v5p_training", false, 10, 0.074, 0.16},
+                                             {"dgx_a100", "megatron_a100", true, 8, 0.050, 0.21}};
+  return errors;
+}
+
+const StepError* step_error_of(std::string_view machine) {
+  // Relatives are those whose products and attention the machine's file takes, and of GPUs the only ones whose published steps are a dataset here.
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> relatives{{{"tpu_v3", "tpu_v4"},
+                                                                                           {"tpu_v6e", "tpu_v5e"},
+                                                                                           {"tpu7x", "tpu_v5p"},
+                                                                                           {"dgx_h100", "dgx_a100"},
+                                                                                           {"dgx_h200", "dgx_a100"},
+                                                                                           {"dgx_b200", "dgx_a100"},
+                                                                                           {"gb200_nvl72", "dgx_a100"}}};
+  const auto relative = std::ranges::find(relatives, machine, &std::pair<std::string_view, std::string_view>::first);
+  const std::string_view of = relative == relatives.end() ? machine : relative->second;
+  const auto found = std::ranges::find(step_errors(), of, &StepError::machine);
+  return found == step_errors().end() ? nullptr : &*found;
+}
+
 bool has_nodes(const System& system) {
   const std::vector<int>& extents = system.slice.extents;
   return system.machine.interconnect == Interconnect::rail && extents.size() > 1 && extents.front() > 1 && extents.back() > 1;
@@ -135,6 +162,19 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, const 
   return trust;
 }
 
+RunTrust of_training_step(RunTrust trust, const System& system) {
+  if (trust.level != name_of(TrustLevel::measured)) return trust;
+  const StepError* steps = step_error_of(system.machine.name);
+  if (steps == nullptr) return trust;
+  trust.error = steps->median, trust.p95_error = steps->p95;
+  trust.tier = steps_tier;
+  const std::string where = steps->machine == system.machine.name ? "" : fmt::format(", on {}, its nearest relative: not measured here", steps->machine);
+  trust.beyond = {fmt::format("training steps: published ones that nothing was fitted to come out with a median error of {} and a 95th percentile of {} ({} predictions of podsim validate {}{})",
+                              rough_percent(steps->median), rough_percent(steps->p95), steps->predictions, steps->dataset, where),
+                  "to narrow it: podsim calibrate ROWS.csv --steps STEPS.textproto with steps that were timed on the machine in question"};
+  return trust;
+}
+
 RunTrust as_what_if(RunTrust trust) {
   RunTrust what_if{std::string{name_of(TrustLevel::hypothetical)}, std::move(trust.dataset)};
   what_if.fitted_error = trust.fitted_error ? trust.fitted_error : trust.error;
@@ -150,7 +190,7 @@ std::vector<std::string> lines_of(const RunTrust& trust) {
                                : fmt::format("hypothetical: a what-if of a machine whose values were measured: {}", trust.dataset)};
   }
   if (trust.level != "extrapolated") {
-    const std::string error = trust.error ? fmt::format(", median error {}", rough_percent(*trust.error)) : "";
+    const std::string error = trust.error && trust.tier != steps_tier ? fmt::format(", median error {}", rough_percent(*trust.error)) : "";  // of the dataset
     std::vector<std::string> lines{trust.dataset.empty() ? trust.level + error : fmt::format("{}: {}{}", trust.level, trust.dataset, error)};
     lines.insert(lines.end(), trust.beyond.begin(), trust.beyond.end());
     return lines;

@@ -31,6 +31,18 @@ struct TierError {
 };
 const std::array<TierError, tier_count>& tier_errors();
 
+/// The error of predictions of published training steps that the machine was not fitted to, over all rows of a shipped dataset, as `podsim validate` computes it, in two
+/// digits (a test compares).
+struct StepError {
+  std::string_view machine, dataset;
+  bool fitted_elsewhere = false;  // the machine as shipped, which none of the rows was fitted to; else models held back from fits to the others
+  int predictions = 0;            // a row may be predicted by several fits to others
+  double median = 0, p95 = 0;  // of |error|
+};
+const std::vector<StepError>& step_errors();
+/// That of a shipped machine: its own, or of its nearest relative; null: another machine.
+const StepError* step_error_of(std::string_view machine);
+
 /// Whether a system has several nodes of several GPUs: collectives inside a node and between nodes take very unlike times.
 bool has_nodes(const System& system);
 
@@ -48,6 +60,10 @@ struct OtherLowering {
 ///   else           the level in the machine's file
 /// `lowering`: of all collectives; nullopt: ring or line, inside nodes before between them, as in fits.
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, const std::optional<OtherLowering>& lowering = {});
+
+/// The trust in a training step of `--training` or `--maxtext`. On a shipped machine whose values were measured the error is that of training steps, and `beyond`
+/// says of which, and what would narrow it; elsewhere it stays as it is.
+RunTrust of_training_step(RunTrust trust, const System& system);
 
 /// The trust in a what-if on the same machine: hypothetical, without an error. For results of an engine in which no transfers share a link.
 RunTrust as_what_if(RunTrust trust);

@@ -94,6 +94,34 @@ TEST(Trust, OfAWhatIfOfAMeasuredMachineNamesWhatWasMeasured) {
   EXPECT_THAT(lines_of(trust_of(*broken, {})), ElementsAre("hypothetical: a what-if of a machine whose values were measured: products on one chip"));
 }
 
+TEST(Trust, OfATrainingStepIsTheErrorOfTrainingSteps) {
+  const auto of_step = [](const char* name, const char* slice) {
+    const System system = pod_with(*find_machine(name), slice);
+    return of_training_step(trust_of(system, {}), system);
+  };
+  const StepError& v5e = *step_error_of("tpu_v5e");
+  const RunTrust own = of_step("tpu_v5e", "4x4"), relative = of_step("tpu_v6e", "4x4");
+  for (const RunTrust& trust : {own, relative}) {
+    EXPECT_EQ(trust.level, "measured");
+    EXPECT_EQ(trust.error, v5e.median);
+    EXPECT_EQ(trust.p95_error, v5e.p95);
+    ASSERT_EQ(trust.beyond.size(), 2U);
+    EXPECT_THAT(trust.beyond[0], ::testing::HasSubstr("a median error of 6.1 % and a 95th percentile of 15 %"));
+    EXPECT_THAT(trust.beyond[1], ::testing::HasSubstr("podsim calibrate ROWS.csv"));
+    EXPECT_THAT(lines_of(trust).front(), ::testing::Not(::testing::HasSubstr("median error 6.1 %"))) << "that is no error of the machine's values";
+  }
+  EXPECT_THAT(own.beyond[0], ::testing::HasSubstr("podsim validate tpu_v5e_training)"));
+  EXPECT_THAT(relative.beyond[0], ::testing::HasSubstr("podsim validate tpu_v5e_training, on tpu_v5e, its nearest relative: not measured here)"));
+  for (const std::string& name : shipped_machines())
+    if (find_machine(name)->trust.level == TrustLevel::measured) {
+      EXPECT_NE(step_error_of(name), nullptr) << name;
+    }
+  Machine spec = *find_machine("tpu_v5e");
+  spec.trust = {};
+  const System system = pod_with(spec, "4x4");
+  EXPECT_EQ(of_training_step(trust_of(system, {}), system), trust_of(system, {})) << "a data sheet's error is not that of what was fitted";
+}
+
 TEST(Trust, OfCollectivesByAnotherAlgorithmIsExtrapolatedByNobodyKnowsHowMuch) {
   const System system = pod_with(fitted_machine(), "2x8");
   const std::vector<Coverage>& fitted = system.machine.trust.covers;

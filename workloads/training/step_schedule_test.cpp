@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/pipeline/pipeline.hpp"
@@ -292,8 +293,8 @@ TEST(TrainingSchedule, PipelinesWithTheSameOrderOfMicrobatchesGiveTheSameBits) {
 }
 
 /// What a mistake in a schedule gives.
-bool is_found(const std::function<void(Schedule&)>& mistake) {
-  Schedule schedule = claimed(small_step({.stage = 2, .fsdp = 2}, "1f1b", 4), 1);
+bool is_found(const std::function<void(Schedule&)>& mistake, const TrainingStep& step = small_step({.stage = 2, .fsdp = 2}, "1f1b", 4), int steps = 1) {
+  Schedule schedule = claimed(step, steps);
   mistake(schedule);
   const auto lowered = lower(schedule, ring_or_line());
   if (!lowered) return true;
@@ -336,6 +337,13 @@ TEST(TrainingSchedule, MistakesAreFound) {
         if (auto* collective = std::get_if<Collective>(&task.op); collective != nullptr && task.label == "scatter d ff2")
           task.op = Local{LocalKind::copy, {with(collective->input, static_cast<std::size_t>(collective->dim), block(own(collective->axes[0]), lengths_of(collective->output)[static_cast<std::size_t>(collective->dim)]))}, {collective->output}};
   }));
+  TrainingStep sharded = small_step({.data = 2}, "", 2);
+  sharded.shard_optimizer_over_data = true;
+  EXPECT_FALSE(is_found([](Schedule&) {}, sharded, 2));
+  EXPECT_TRUE(is_found([](Schedule& schedule) {  // weights of the step before
+    for (Task& task : schedule.programs.front().tasks)
+      if (task.label == "gather updated layer1.ff1") task.op = Local{LocalKind::join, {}, {}, 1, Unit::dma};
+  }, sharded, 2));
 }
 
 /// A reduce-scatter adds up in an input that is scratch, as every parameter of a function is. Walks a body in its order.
