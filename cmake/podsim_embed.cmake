@@ -1,7 +1,7 @@
 # Files as string constants, so that the installed command needs no data folder.
 #
 # As an include file: podsim_embed(<output.cpp> HEADER <include> FUNCTION <name> [WITH_FOLDER] FILES <file>...) makes a source that defines
-#   std::span<const EmbeddedFile> <name>();        one entry per file: its name without extension, its text; sorted by name
+#   std::span<const EmbeddedFile> <name>();        one entry per file: its name without its last extension, its text; sorted by name
 # WITH_FOLDER: the name begins with that of the file's folder, "folder/name".
 # As a script (cmake -P) it writes that source at build time, when a file has changed.
 
@@ -9,7 +9,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(entries "")
   set(count 0)
   foreach(file IN LISTS FILES)
-    get_filename_component(name "${file}" NAME_WE)
+    get_filename_component(name "${file}" NAME_WLE)
     if(WITH_FOLDER)
       get_filename_component(folder "${file}" DIRECTORY)
       get_filename_component(folder "${folder}" NAME)

@@ -30,6 +30,29 @@ TEST(TrainingCounts, ParametersAreThePublishedOnes) {
   EXPECT_NEAR(billions("llama3-8b"), 8.03, 0.005);   // the published weights
   EXPECT_NEAR(billions("llama3-70b"), 70.55, 0.005);
   EXPECT_NEAR(billions("llama3-405b"), 405.85, 0.005);
+  EXPECT_NEAR(billions("llama2-7b"), 6.74, 0.005);  // the published weights
+  EXPECT_NEAR(billions("llama2-13b"), 13.02, 0.005);
+  EXPECT_NEAR(billions("llama2-70b"), 68.98, 0.005);
+  EXPECT_NEAR(billions("llama3.2-1b"), 1.24, 0.005);  // its model card: 1.23B; safetensors 1.24B
+  EXPECT_NEAR(billions("llama3.2-3b"), 3.21, 0.005);
+  EXPECT_NEAR(billions("gemma-2b"), 1.982 + 0.525, 0.001);  // Gemma Team 2024, table 2: others and embedding, the latter with padded rows
+  EXPECT_NEAR(billions("gemma-7b"), 7.751 + 0.787, 0.001);
+  EXPECT_NEAR(billions("mistral-7b"), 7.24, 0.005);
+}
+
+TEST(TrainingCounts, ParametersApartFromEmbeddingsAreThePublishedOnes) {
+  const auto others = [](const std::string& name) {
+    const TrainingModel model = shipped(name);
+    return billions(name) - static_cast<double>((model.tied ? 1 : 2) * model.vocabulary * model.width) / 1e9;
+  };
+  EXPECT_NEAR(others("qwen3-0.6b"), 0.44, 0.005);  // Qwen's model cards, "Number of Paramaters (Non-Embedding)"
+  EXPECT_NEAR(others("qwen3-1.7b"), 1.4, 0.05);
+  EXPECT_NEAR(others("qwen3-4b"), 3.6, 0.05);
+  EXPECT_NEAR(others("qwen3-8b"), 6.95, 0.005);
+  EXPECT_NEAR(others("qwen3-14b"), 13.2, 0.05);
+  EXPECT_NEAR(others("qwen3-32b"), 31.2, 0.05);
+  EXPECT_NEAR(others("nemotron4-15b"), 12.5, 0.05);  // Parmar et al. 2024, section 2
+  EXPECT_NEAR(others("nemotron4-340b"), 331.6, 0.05);  // NVIDIA 2024, section 2
 }
 
 TEST(TrainingCounts, MegatronsMeetItsFormula) {  // Narayanan et al. 2021, equation 2: 12 l h^2 (1 + 13 / (12 h) + (V + s) / (12 l h)); without the last norm

@@ -9,9 +9,11 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "sim/base/text.hpp"
 #include "workloads/training/maxtext_keys.hpp"
+#include "workloads/training/maxtext_models.hpp"
 #include "workloads/training/maxtext_remat.hpp"
 #include "workloads/training/yaml_entries.hpp"
 
@@ -63,8 +65,33 @@ class Configuration {
       case KeyUse::fixed: return check_fixed(fixed_key(key), value);
       case KeyUse::unknown: return problem(key_place, "expected a key of MaxText, found " + quoted(key) + did_you_mean(key, known_keys()) +
                                                            "; unknown keys may change the computation");
-      case KeyUse::read: values_[key] = std::move(value);
+      case KeyUse::read:
+        if (override) overridden_.insert(key);
+        values_[key] = std::move(value);
     }
+  }
+  /// Takes the keys of the model that model_name says, if it says one: those of a configuration give way to them, as in MaxText. Returns its description. Errors: no
+  /// such model; a key that an override has otherwise, unless override_model_config is true, with which it stays.
+  std::string take_named_model() {
+    const YamlValue name = value("model_name");
+    if (name.kind == YamlValue::Kind::scalar && name.text == "default") return "";
+    const auto model = maxtext_model(name.kind == YamlValue::Kind::scalar ? name.text : "");
+    if (!model) {
+      problem(name.where, fmt::format("expected model_name to be default or one of {}, found {}{}", fmt::join(maxtext_model_names(), ", "), told(name), did_you_mean(name.text, maxtext_model_names())));
+      return "";
+    }
+    const bool overrides_stay = flag("override_model_config");
+    for (const auto& [key, text] : model->values) {
+      YamlValue own = *read_yaml_value(text, {});
+      own.where = name.where;
+      if (overridden_.contains(key)) {
+        if (!overrides_stay && normalised(value(key)) != normalised(own))
+          problem(where(key), fmt::format("expected {} to be {} as in {}, found {}; override_model_config=true lets it differ", key, text, name.text, told(value(key))));
+      } else {
+        values_[key] = std::move(own);
+      }
+    }
+    return model->description;
   }
 
   [[nodiscard]] bool given(const std::string& key) const { return values_.contains(key); }
@@ -139,6 +166,7 @@ class Configuration {
   }
 
   std::map<std::string, YamlValue> values_;
+  std::set<std::string> overridden_;
   std::vector<Diagnostic> problems_;
 };
 
@@ -160,10 +188,11 @@ Scales read_scale(Configuration& config) {
 DType read_dtype(Configuration& config, const std::string& key) { return config.word(key, {"float32", "bfloat16"}) == 0 ? DType::f32 : DType::bf16; }
 
 TrainingModel read_model(Configuration& config) {
-  const Scales scales = read_scale(config);
   TrainingModel model;
-  const YamlValue name = config.value("run_name");
-  model.name = name.kind != YamlValue::Kind::scalar || name.text.empty() ? "maxtext" : name.text;
+  model.description = config.take_named_model();
+  const Scales scales = read_scale(config);
+  const YamlValue run = config.value("run_name");
+  model.name = run.kind == YamlValue::Kind::scalar && !run.text.empty() ? run.text : model.description.empty() ? "maxtext" : config.value("model_name").text;
   model.layers = scales.layers * config.integer("base_num_decoder_layers", 1);
   model.width = scales.width * config.integer("base_emb_dim", 1);
   model.heads = scales.heads * config.integer("base_num_query_heads", 1);
@@ -177,7 +206,7 @@ TrainingModel read_model(Configuration& config) {
   model.gated = entries == 2;
   model.vocabulary = config.integer("vocab_size", 1);
   model.tied = config.flag("logits_via_embedding");
-  const bool gpt3 = config.word("decoder_block", {"llama2", "mistral", "default", "gpt3"}) == 3;
+  const bool gpt3 = config.word("decoder_block", {"llama2", "mistral", "gemma", "qwen3", "default", "gpt3"}) == 5;
   model.norm = gpt3 ? Norm::layer : Norm::rms;
   model.biases = gpt3;
   model.positions = config.count_or_rest("trainable_position_size").value_or(0);

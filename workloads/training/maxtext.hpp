@@ -20,9 +20,11 @@ struct MaxTextSystem {
 /// A step from the text of a configuration (none if it is empty) and overrides as on MaxText's command line, KEY=VALUE. What neither says is as in
 /// MaxText's base.yml.
 ///
-///   model        base_emb_dim, base_num_query_heads, base_num_kv_heads, head_dim, base_mlp_dim, base_num_decoder_layers, global_parameter_scale,
-///                mlp_activations (two entries: gated), decoder_block (llama2, mistral: RMS norms; gpt3: layer norms and biases), vocab_size,
-///                logits_via_embedding, trainable_position_size, max_target_length; the name is run_name
+///   model        model_name: the keys of a model (maxtext_models.hpp), which replace those of the text; an override with another value is an error unless
+///                override_model_config is true. base_emb_dim, base_num_query_heads, base_num_kv_heads, head_dim, base_mlp_dim, base_num_decoder_layers,
+///                global_parameter_scale,
+///                mlp_activations (two entries: gated), decoder_block (llama2, mistral, gemma, qwen3 without its norms of heads: RMS norms; gpt3: layer norms and
+///                biases), vocab_size, logits_via_embedding, trainable_position_size, max_target_length; the name is run_name, else model_name
 ///   dtypes       dtype (activations), weight_dtype, grad_dtype, mu_dtype; no float32 copy of weights beside them
 ///   batch        per_device_batch_size times all devices; times gradient_accumulation_steps, which are the microbatches without a pipeline
 ///   mesh         dcn_data_parallelism is slice; ici_ pipeline, data, fsdp, tensor are stage, data, fsdp, col. One of either kind may be -1: the rest

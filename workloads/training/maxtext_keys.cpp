@@ -16,6 +16,8 @@ using Default = std::pair<std::string_view, std::string_view>;
 // Names and defaults of AI-Hypercomputer/maxtext, src/maxtext/configs/base.yml at commit 000b810.
 constexpr std::array read_keys{
     Default{"run_name", ""},
+    Default{"model_name", "default"},
+    Default{"override_model_config", "false"},
     Default{"base_emb_dim", "2048"},
     Default{"base_num_query_heads", "16"},
     Default{"base_num_kv_heads", "16"},
@@ -68,7 +70,6 @@ const std::vector<FixedKey>& fixed_keys() {
   static const std::vector<std::string_view> off{"false"}, zero{"0"}, one{"1"}, minus{"-1"}, nothing{"", "none", "null"};
   static const std::string_view data_axis = "podsim's slices are joined by data parallelism alone (dcn_data_parallelism)", no_axis = "podsim has no such axis";
   static const std::vector<FixedKey> keys{
-      {"model_name", {"default"}, "takes the model from one of MaxText's own files; write its keys instead"},
       {"quantization", nothing, "quantised products"},
       {"matmul_precision", {"default"}, "other products"},
       {"activations_in_float32", off, "other dtypes"},
@@ -176,7 +177,7 @@ constexpr std::array<std::string_view, 3> harmless_endings{"_for_vit", "_for_aud
 
 constexpr std::string_view harmless_keys[] = {
     // Files, checkpoints, logs, hosts.
-    "override_model_config", "load_parameters_path", "load_full_state_path", "enable_checkpointing", "save_checkpoint_on_start", "save_checkpoint_on_completion",
+    "load_parameters_path", "load_full_state_path", "enable_checkpointing", "save_checkpoint_on_start", "save_checkpoint_on_completion",
     "async_checkpointing", "max_num_checkpoints_to_keep", "enable_continuous_checkpointing", "enable_single_replica_ckpt_restoring", "force_unroll", "enable_orbax_v1",
     "source_checkpoint_layout", "colocated_python_checkpointing", "enable_autocheckpoint", "enable_multi_tier_checkpointing", "mtc_data_parallelism", "enable_emergency_checkpoint",
     "local_checkpoint_directory", "local_checkpoint_period", "enable_checkpoint_cloud_logger", "enable_single_controller", "base_output_directory", "metrics_file", "gcs_metrics",

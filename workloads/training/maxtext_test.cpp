@@ -9,6 +9,7 @@
 
 #include "sim/base/text.hpp"
 #include "workloads/training/counts.hpp"
+#include "workloads/training/maxtext_models.hpp"
 
 namespace podsim {
 namespace {
@@ -70,6 +71,67 @@ dropout_rate: 0
   EXPECT_EQ(step.optimizer, Optimizer::sgd);
 }
 
+// The extents in MaxText's own files, configs/models/NAME.yml at commit e591f30c.
+TEST(MaxText, ModelsByNameAreThoseOfItsFiles) {
+  struct Case {
+    const char* name;
+    std::int64_t layers, width, heads, kv_heads, head_dim, mlp, vocabulary;
+    bool tied;
+  };
+  for (const Case& entry : std::vector<Case>{{"llama2-7b", 32, 4096, 32, 32, 128, 11008, 32000, false},
+                                             {"llama2-13b", 40, 5120, 40, 40, 128, 13824, 32000, false},
+                                             {"llama2-70b", 80, 8192, 64, 8, 128, 28672, 32000, false},
+                                             {"llama3-8b", 32, 4096, 32, 8, 128, 14336, 128256, false},
+                                             {"llama3.1-70b", 80, 8192, 64, 8, 128, 28672, 128256, false},
+                                             {"llama3.1-405b-Instruct", 126, 16384, 128, 8, 128, 53248, 128256, false},
+                                             {"mistral-7b", 32, 4096, 32, 8, 128, 14336, 32000, false},
+                                             {"gemma-2b", 18, 2048, 8, 1, 256, 16384, 256128, true},
+                                             {"gemma-7b", 28, 3072, 16, 16, 256, 24576, 256128, true},
+                                             {"qwen3-0.6b", 28, 1024, 16, 8, 128, 3072, 151936, true},
+                                             {"qwen3-1.7b", 28, 2048, 16, 8, 128, 6144, 151936, true},
+                                             {"qwen3-4b", 36, 2560, 32, 8, 128, 9728, 151936, true},
+                                             {"qwen3-8b", 36, 4096, 32, 8, 128, 12288, 151936, false},
+                                             {"qwen3-14b-base", 40, 5120, 40, 8, 128, 17408, 151936, false},
+                                             {"qwen3-32b", 64, 5120, 64, 8, 128, 25600, 151936, false},
+                                             {"gpt3-175b", 96, 12288, 96, 96, 128, 49152, 50304, true}}) {
+    SCOPED_TRACE(entry.name);
+    const TrainingModel model = read("", {std::string{"model_name="} + entry.name}).model;
+    EXPECT_EQ(model.layers, entry.layers);
+    EXPECT_EQ(model.width, entry.width);
+    EXPECT_EQ(model.heads, entry.heads);
+    EXPECT_EQ(model.kv_heads, entry.kv_heads);
+    EXPECT_EQ(model.head_dim, entry.head_dim);
+    EXPECT_EQ(model.mlp, entry.mlp);
+    EXPECT_EQ(model.vocabulary, entry.vocabulary);
+    EXPECT_EQ(model.tied, entry.tied);
+    EXPECT_EQ(model.gated, entry.name != std::string{"gpt3-175b"});
+    EXPECT_EQ(model.name, entry.name);
+    EXPECT_FALSE(model.description.empty());
+    EXPECT_EQ(model.sequence, 2048);  // of base.yml, as the dtypes
+    EXPECT_EQ(model.weights, DType::f32);
+  }
+  for (const std::string& name : maxtext_model_names()) EXPECT_TRUE(read_maxtext("", "", {"model_name=" + name}, four)) << name;
+  const TrainingStep gpt3 = read("", {"model_name=gpt3-175b"});
+  EXPECT_EQ(gpt3.model.positions, 16384);
+  EXPECT_TRUE(gpt3.embedding_by_product);
+  EXPECT_TRUE(gpt3.model.biases);
+}
+
+TEST(MaxText, AModelByNameReplacesTheFileAndMeetsOverrides) {
+  EXPECT_EQ(read("base_emb_dim: 512\nmodel_name: llama2-7b\n").model.width, 4096);  // as when base.yml itself is the file
+  EXPECT_EQ(read("model_name: llama2-7b\n", {"run_name=r", "base_emb_dim=4096", "max_target_length=4096"}).model.name, "r");
+  EXPECT_EQ(error_of("model_name: llama2-7b\n", {"base_emb_dim=512"}),
+            "base_emb_dim:1:14: expected base_emb_dim to be 4096 as in llama2-7b, found \"512\"; override_model_config=true lets it differ");
+  const TrainingModel changed = read("model_name: llama2-7b\n", {"base_num_decoder_layers=4", "override_model_config=true"}).model;
+  EXPECT_EQ(changed.layers, 4);
+  EXPECT_EQ(changed.mlp, 11008);
+  EXPECT_EQ(read("model_name: default\n").model, read("").model);
+  EXPECT_THAT(error_of("model_name: llama3.1-8\n"), StartsWith("m.yml:1:13: expected model_name to be default or one of llama2-7b, "));
+  EXPECT_THAT(error_of("model_name: llama3.1-8\n"), HasSubstr("did you mean \"llama3.1-8b\""));
+  EXPECT_THAT(error_of("model_name: [llama2-7b]\n"), HasSubstr("m.yml:1:13: expected model_name to be default or one of"));
+  EXPECT_THAT(error_of("model_name: models/llama3-8b.textproto\n"), HasSubstr("expected model_name to be default or one of"));
+}
+
 TEST(MaxText, ScalesBothHeadsAndMlpThenWidthThenLayers) {
   struct Case {
     std::int64_t scale, heads, width, layers;
@@ -123,7 +185,6 @@ TEST(MaxText, UnknownKeysAndOtherComputationsAreErrors) {
   EXPECT_EQ(error_of("num_experts: 8\n"), "m.yml:1:14: expected num_experts to be 1, found \"8\": experts");
   EXPECT_EQ(error_of("quantization: int8\n"), "m.yml:1:15: expected quantization to be nothing or none or null, found \"int8\": quantised products");
   EXPECT_THAT(error_of("", {"dcn_fsdp_parallelism=2"}), StartsWith("dcn_fsdp_parallelism:1:22: expected dcn_fsdp_parallelism to be 1, found \"2\""));
-  EXPECT_THAT(error_of("model_name: llama3-8b\n"), HasSubstr("m.yml:1:13: expected model_name to be default"));
   EXPECT_THAT(error_of("", {"logical_axis_rules=[]"}), HasSubstr("logical_axis_rules cannot be overridden"));
   EXPECT_THAT(error_of("mu_dtype: bfloat16\n"), HasSubstr("m.yml:1:11: expected mu_dtype to be as weight_dtype"));
   EXPECT_THAT(error_of("base_num_kv_heads: 5\n"), HasSubstr("m.yml:1:20: base_num_kv_heads: must divide the 16 heads, found 5"));

@@ -62,7 +62,7 @@ TEST(TrainingModel, IsReadAsItWasWritten) {
 
 TEST(TrainingModel, ShippedOnesAreWhatTheirNamesSay) {
   std::set<std::string> descriptions;
-  ASSERT_EQ(shipped_training_models().size(), 11U);
+  ASSERT_EQ(shipped_training_models().size(), 27U);
   for (const std::string& name : shipped_training_models()) {
     const auto model = find_training_model(name);
     ASSERT_TRUE(model) << to_text(model.error());
