@@ -90,9 +90,11 @@ class BlockGraph {
       case Stage::Kind::norm: sums_[s] = add(Kind::norm_sums, {x}, {tokens(s), sums_of_token()}); return add(Kind::norm, {x, sums_[s]}, extents(x));
       case Stage::Kind::attention: return flat(s, attention(s, Kind::attention, {heads(s, x)}, queries(s)));
       case Stage::Kind::activation: return activation(s, x);
-      case Stage::Kind::residual: break;
+      case Stage::Kind::residual:
+      case Stage::Kind::dispatch:
+      case Stage::Kind::combine: break;
     }
-    PODSIM_ASSERT(false && "a residual has two operands");
+    PODSIM_ASSERT(false && "a residual has two operands; plans with experts are errors");
     return x;
   }
 
@@ -117,9 +119,11 @@ class BlockGraph {
         return flat(s, attention(s, Kind::attention_grad, {d_o, heads(s, x)}, queries(s) + 2));
       }
       case Stage::Kind::activation: return activation_gradient(s, dy, read(s));
-      case Stage::Kind::residual: break;
+      case Stage::Kind::residual:
+      case Stage::Kind::dispatch:
+      case Stage::Kind::combine: break;
     }
-    PODSIM_ASSERT(false && "a residual hands its gradient on");
+    PODSIM_ASSERT(false && "a residual hands its gradient on; plans with experts are errors");
     return dy;
   }
 

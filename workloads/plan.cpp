@@ -85,6 +85,8 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
       part.gated = workload.block->gated;
       break;
     case Stage::Kind::residual: part.kind = WorkloadPart::Kind::residual; break;
+    case Stage::Kind::dispatch:
+    case Stage::Kind::combine: return Diagnostic{{}, "experts are counted, but not simulated"};
   }
   return part;
 }

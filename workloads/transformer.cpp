@@ -147,11 +147,12 @@ Expected<Workload> workload_of(const TransformerBlock& given, int devices, Only 
     return Diagnostic{{}, fmt::format("{} sequences of {} are more than 2^40 tokens", block.batch, block.sequence)};
   Workload workload{block.name, block, {}, block.dtype, only};
   const std::int64_t tokens = block.batch * block.sequence, hidden = block.hidden, attended = block.heads * block.head_dim;
+  using enum Stage::Kind;
+  std::int64_t copies = 1, experts = 1;  // of a token, and weights of a product: within the experts
   const auto add = [&](Stage::Kind kind, std::string name, std::int64_t inputs, std::int64_t outputs) {
     if (only != Only::everything && (kind == Stage::Kind::product) != (only == Only::gemm)) return;
-    workload.stages.push_back({kind, std::move(name), tokens, inputs, outputs});
+    workload.stages.push_back({kind, std::move(name), copies * tokens, inputs, outputs, kind == product ? experts : 1});
   };
-  using enum Stage::Kind;
   if (block.attention) {
     const std::int64_t qkv = qkv_features(block, block.kv_heads);
     if (block.norm != Norm::none) add(norm, "norm1", hidden, hidden);
@@ -162,9 +163,16 @@ Expected<Workload> workload_of(const TransformerBlock& given, int devices, Only 
   }
   const std::int64_t widened = block.gated ? 2 * block.ff : block.ff;
   if (block.norm != Norm::none) add(norm, "norm2", hidden, hidden);
+  if (block.experts > 0) {
+    add(product, "router", hidden, block.experts);
+    copies = block.experts_per_token, experts = block.experts;
+    add(dispatch, "dispatch", hidden, hidden);
+  }
   add(product, "ff1", hidden, widened);
   add(activation, "activation", widened, block.ff);
   add(product, "ff2", block.ff, hidden);
+  copies = experts = 1;
+  if (block.experts > 0) add(combine, "combine", hidden, hidden);
   if (block.residuals) add(residual, "residual2", hidden, hidden);
   return workload;
 }
@@ -172,7 +180,7 @@ Expected<Workload> workload_of(const TransformerBlock& given, int devices, Only 
 std::int64_t parameters_of(const Workload& workload) {
   std::int64_t count = 0;
   for (const Stage& stage : workload.stages)
-    if (stage.kind == Stage::Kind::product) count += stage.inputs * stage.outputs;
+    if (stage.kind == Stage::Kind::product) count += stage.experts * stage.inputs * stage.outputs;
   return count;
 }
 

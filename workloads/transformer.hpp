@@ -17,6 +17,7 @@ enum class Norm { none, rms, layer };
 struct TransformerBlock {
   std::string name, description;
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ff = 0;
+  std::int64_t experts = 0, experts_per_token = 0;  // MLPs, of which each token takes some; 0: one MLP for all
   bool gated = false, residuals = true, attention = true, causal = true;
   Norm norm = Norm::layer;
   std::int64_t sequence = 0, batch = 0;  // batch 0: as many sequences as devices
@@ -37,12 +38,17 @@ std::vector<std::string> shipped_transformer_blocks();
 
 /// A stage of a workload. Products are Y[tokens, outputs] = X[tokens, inputs].W[inputs, outputs]; all other stages keep the layout of their input.
 ///
-///   block   norm1, in_proj, attention, out_proj, residual1, norm2, ff1, activation, ff2, residual2
+///   block          norm1, in_proj, attention, out_proj, residual1, norm2, ff1, activation, ff2, residual2
+///   with experts   ..., norm2, router, dispatch, ff1, activation, ff2, combine, residual2
+///
+/// router gives a logit for each expert. dispatch copies norm2's token to each of its experts, so that the stages up to combine have experts_per_token times
+/// as many tokens. combine adds up a token's copies, weighted by the softmax of its logits.
 struct Stage {
-  enum class Kind { product, norm, attention, activation, residual };
+  enum class Kind { product, norm, attention, activation, residual, dispatch, combine };
   Kind kind = Kind::product;
   std::string name;
-  std::int64_t tokens = 0, inputs = 0, outputs = 0;  // features per token before and after; without copies of keys and values
+  std::int64_t tokens = 0, inputs = 0, outputs = 0;  // features per token before and after; without copies of keys and values. combine's tokens are those after it
+  std::int64_t experts = 1;                          // product: so many weights, each for its part of the tokens
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 

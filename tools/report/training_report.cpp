@@ -35,8 +35,9 @@ std::int64_t live_forwards_of(const TrainingReport& report) {
 std::string flops_cell(Flops flops) { return flops.count() == 0 ? "-" : to_text(flops); }
 
 std::string model_text(const TrainingModel& model) {
-  return fmt::format("{} layers, width {}, {} heads of {}{}, MLP {} x {} matrices, {}{}", model.layers, model.width, model.heads, model.head_dim,
+  return fmt::format("{} layers, width {}, {} heads of {}{}, MLP {} x {} matrices{}, {}{}", model.layers, model.width, model.heads, model.head_dim,
                      model.kv_heads == model.heads ? "" : fmt::format(" ({} of keys and values)", model.kv_heads), model.mlp, model.gated ? 3 : 2,
+                     model.experts == 0 ? "" : fmt::format(" in each of {} experts, of which a token takes {}", model.experts, model.experts_per_token),
                      model.vocabulary == 0 ? "no vocabulary" : fmt::format("vocabulary {}{}", model.vocabulary, model.tied ? " (tied)" : ""),
                      model.parallel ? ", attention and MLP in parallel" : "");
 }
@@ -80,7 +81,8 @@ Json memory_json(const TrainingMemory& memory) {
 Json model_json(const TrainingModel& model) {
   return Json{{"layers", model.layers},         {"width", model.width},           {"heads", model.heads},
               {"kv_heads", model.kv_heads},     {"head_dim", model.head_dim},     {"mlp", model.mlp},
-              {"mlp_matrices", model.gated ? 3 : 2}, {"vocabulary", model.vocabulary}, {"tied", model.tied},
+              {"mlp_matrices", model.gated ? 3 : 2}, {"experts", model.experts},         {"experts_per_token", model.experts_per_token},
+              {"vocabulary", model.vocabulary}, {"tied", model.tied},
               {"positions", model.positions},   {"parallel", model.parallel},     {"causal", model.causal},
               {"sequence", model.sequence},     {"weights", name_of(model.weights)}, {"gradients", name_of(model.gradients)},
               {"activations", name_of(model.activations)}};
@@ -106,6 +108,7 @@ std::string training_table(const TrainingReport& report) {
   text += fmt::format("remat {}, scan {}, {}{}\n\n", to_text(step.remat), step.scan ? "on" : "off", name_of(step.optimizer), step.shard_optimizer_over_data ? " divided over data" : "");
   text += parts_table(counts) + "\n" + padding_text(report);
   std::vector<std::vector<std::string>> facts;
+  if (model.experts > 0) facts.push_back({"active parameters", parameters_text(active_parameters(step)) + " (without the experts that a token does not take)"});
   const double devices = static_cast<double>(step.mesh.devices());
   facts.push_back({"model FLOPs", fmt::format("{}, {} per device (what MFU counts)", to_text(counts.model_flops()), to_text(Flops{counts.model_flops().count() / devices}))});
   facts.push_back({"hardware FLOPs", fmt::format("{}, {:.4g} x the model's (also what is computed again)", to_text(counts.hardware_flops()), counts.hardware_flops().count() / counts.model_flops().count())});
@@ -122,7 +125,7 @@ std::string training_table(const TrainingReport& report) {
 Json training_json(const TrainingReport& report) {
   const TrainingStep& step = report.divided.step;
   const TrainingCounts counts = counts_of(step, report.attention);
-  Json json{{"name", step.model.name}, {"description", step.model.description}, {"parameters", counts.parameters()}, {"model", model_json(step.model)}};
+  Json json{{"name", step.model.name}, {"description", step.model.description}, {"parameters", counts.parameters()}, {"active_parameters", active_parameters(step)}, {"model", model_json(step.model)}};
   Json mesh = Json::object();
   for (const std::string_view axis : training_axes)
     if (size_of(step.mesh, axis) > 1) mesh.set(axis, size_of(step.mesh, axis));

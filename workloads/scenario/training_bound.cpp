@@ -21,7 +21,7 @@ double number(std::int64_t value) { return static_cast<double>(value); }
 std::int64_t product_parameters(const TrainingModel& model) {
   std::int64_t count = 0;
   for (const Stage& stage : layer_stages(model))
-    if (stage.kind == Stage::Kind::product) count += stage.inputs * stage.outputs;
+    if (stage.kind == Stage::Kind::product) count += stage.experts * stage.inputs * stage.outputs;
   return count;
 }
 

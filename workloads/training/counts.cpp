@@ -29,7 +29,7 @@ std::int64_t norm_parameters(const TrainingModel& model) {
 }
 
 std::int64_t stage_parameters(const TrainingModel& model, const Stage& stage) {
-  if (stage.kind == Stage::Kind::product) return (stage.inputs + (model.biases ? 1 : 0)) * stage.outputs;
+  if (stage.kind == Stage::Kind::product) return stage.experts * (stage.inputs + (model.biases ? 1 : 0)) * stage.outputs;
   return stage.kind == Stage::Kind::norm ? norm_parameters(model) : 0;
 }
 
@@ -43,14 +43,19 @@ bool is_saved(const Remat& remat, const std::string& name) {
   return std::any_of(remat.saved.begin(), remat.saved.end(), [&](const SavedStage& saved) { return saved.name == name; });
 }
 
-/// Which stages' outputs each stage of a layer reads, by position; -1 is the layer's input. Residuals read two.
+/// What a stage writes for each token of the model: with experts a token has several copies.
+std::int64_t features_of(const TrainingModel& model, const Stage& stage) { return stage.tokens / model.sequence * stage.outputs; }
+
+/// Which stages' outputs each stage of a layer reads, by position; -1 is the layer's input. Residuals read two, and so do dispatch (tokens, logits) and combine.
 std::vector<std::vector<int>> operands_of(const std::vector<Stage>& stages, bool parallel) {
   std::vector<std::vector<int>> operands;
-  int stream = -1, last = -1, norm = -1;  // what the residuals add to; the stage before; the norm that both branches of a parallel layer read
+  int stream = -1, last = -1, norm = -1, router = -1;  // what the residuals add to; the stage before; the norm that both branches of a parallel layer read
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const Stage& stage = stages[s];
     if (parallel && stage.name == "ff1") last = norm;
+    if (stage.kind == Stage::Kind::dispatch) router = last, last = norm;
     operands.push_back({last});
+    if (stage.kind == Stage::Kind::dispatch || stage.kind == Stage::Kind::combine) operands.back().push_back(router);
     if (stage.kind == Stage::Kind::norm) norm = static_cast<int>(s);
     if (stage.kind == Stage::Kind::residual) operands.back().push_back(stream);
     last = static_cast<int>(s);
@@ -67,7 +72,7 @@ std::map<std::string, std::int64_t> kept_features(const TrainingModel& model) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (stages[s].kind == Stage::Kind::residual) continue;
     for (const int operand : operands[s])
-      if (operand >= 0) kept[stages[static_cast<std::size_t>(operand)].name] = stages[static_cast<std::size_t>(operand)].outputs;
+      if (operand >= 0) kept[stages[static_cast<std::size_t>(operand)].name] = features_of(model, stages[static_cast<std::size_t>(operand)]);
   }
   return kept;
 }
@@ -126,6 +131,14 @@ std::vector<std::string> recomputed_stages(const TrainingModel& model, const Rem
   return names;
 }
 
+std::int64_t active_parameters(const TrainingStep& step) {
+  const TrainingModel& model = step.model;
+  std::int64_t expert = 0;  // what one has in a layer
+  for (const Stage& stage : layer_stages(model))
+    if (stage.experts > 1) expert += stage_parameters(model, stage) / stage.experts;
+  return counts_of(step).parameters() - model.layers * (model.experts - model.experts_per_token) * expert;
+}
+
 TrainingCounts counts_of(const TrainingStep& step, AttentionFlops attention) {
   const TrainingModel& model = step.model;
   const std::int64_t tokens = step.tokens();
@@ -142,7 +155,7 @@ TrainingCounts counts_of(const TrainingStep& step, AttentionFlops attention) {
   if (model.positions > 0) counts.parts.push_back({"positions", model.positions * model.width});
   for (const Stage& stage : layer_stages(model)) {
     PartCount part{stage.name, model.layers * stage_parameters(model, stage)};
-    if (stage.kind == Stage::Kind::product) part.forward = layers * product_flops(tokens, stage.inputs, stage.outputs);
+    if (stage.kind == Stage::Kind::product) part.forward = layers * product_flops(step.batch * stage.tokens, stage.inputs, stage.outputs);
     if (stage.kind == Stage::Kind::attention) part.forward = layers * attention_flops_of(step, attention);
     part.backward = times_backward * part.forward;
     if (std::find(again.begin(), again.end(), stage.name) != again.end()) part.recomputed = part.forward;
@@ -160,7 +173,8 @@ Flops maxtext_flops(const TrainingStep& step, AttentionFlops attention) {
   const TrainingModel& model = step.model;
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double attended = number(model.heads) * number(model.head_dim), kept = number(model.kv_heads) * number(model.head_dim);
-  const double layer = number(model.width) * (2 * attended + 2 * kept) + (model.gated ? 3 : 2) * number(model.width) * number(model.mlp);
+  const double mlps = (model.experts > 0 ? number(model.experts_per_token) : 1) * (model.gated ? 3 : 2) * number(model.mlp) + number(model.experts);
+  const double layer = number(model.width) * (2 * attended + 2 * kept + mlps);
   const double weights = number(model.layers) * layer + number(model.width) * number(model.vocabulary);
   const double scores = 4 * number(step.batch) * number(model.sequence) * number(model.sequence) * attended * number(model.layers);
   return Flops{3 * (2 * number(step.tokens()) * weights + (attention == AttentionFlops::causal ? scores / 2 : scores))};
@@ -199,7 +213,7 @@ void add_blocks(const TrainingStep& step, WorkingMemory& working) {
   std::vector<bool> again;
   for (const Stage& stage : layer_stages(model)) {
     if (stage.kind != Stage::Kind::product) continue;
-    blocks.push_back(of_elements(static_cast<double>(stage.inputs * stage.outputs), step.mesh.row * step.mesh.col, model.activations));
+    blocks.push_back(of_elements(static_cast<double>(stage.experts * stage.inputs * stage.outputs), step.mesh.row * step.mesh.col, model.activations));
     again.push_back(std::find(computed_again.begin(), computed_again.end(), stage.name) != computed_again.end());
   }
   const bool gathered = model.weights != model.activations || step.mesh.fsdp > 1;
@@ -245,8 +259,8 @@ WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tok
     working.loss =
         of_model(tokens * number(model.vocabulary) / number(step.loss_chunks), mesh.col) + of_model(2 * tokens * width, mesh.col) + 2 * whole_width;
   const std::vector<Stage> stages = layer_stages(model);
-  const auto widest = std::max_element(stages.begin(), stages.end(), [](const Stage& a, const Stage& b) { return a.outputs < b.outputs; });
-  working.backward = of_model(tokens * (computed_again + number(widest->outputs)), mesh.col) + whole_width;
+  const auto widest = std::max_element(stages.begin(), stages.end(), [&](const Stage& a, const Stage& b) { return features_of(model, a) < features_of(model, b); });
+  working.backward = of_model(tokens * (computed_again + number(features_of(model, *widest))), mesh.col) + whole_width;
   if (ends.embedding) working.embed = whole_width + (step.embedding_by_product ? classes : Bytes{});
   return working;
 }
@@ -296,7 +310,7 @@ TrainingMemory memory_of(const TrainingStep& step, RankEnds ends, std::int64_t l
     held = number(model.width);
     for (const Stage& stage : layer_stages(model))
       for (const SavedStage& saved : step.remat.saved)
-        if (saved.name == stage.name && !saved.on_host) held += number(stage.outputs);
+        if (saved.name == stage.name && !saved.on_host) held += number(features_of(model, stage));
   }
   memory.activations = live_forwards * step.layers_per_stage() * activations(held);
   if (ends.logits) memory.activations = memory.activations + live_forwards * activations(number(model.width));

@@ -38,7 +38,7 @@ struct TrainingCounts {
 
 /// Of a step with padded extents these count as if they were real; the difference to the step before padding is the waste.
 ///
-///   product X[t,i].W[i,o]   2 t i o forward, twice that backward (dX and dW)
+///   product X[t,i].W[i,o]   2 t i o forward, twice that backward (dX and dW). Those of experts have experts_per_token times as many tokens
 ///   attention               4 sequences sequence^2 heads head_dim forward, twice that backward, or half of both. Kernels that compute the scores again
 ///                           in the backward pass do 10 instead of 8 there; the model does not need the difference
 ///   embedding               a gather, no FLOPs; by product 2 t vocabulary width forward and as many backward (dW alone)
@@ -47,9 +47,13 @@ struct TrainingCounts {
 /// source: Chowdhery et al. 2022 (PaLM), appendix B; Korthikanti et al. 2022, appendix A
 TrainingCounts counts_of(const TrainingStep& step, AttentionFlops attention = AttentionFlops::whole);
 
+/// The parameters that a token uses: all but those of the experts that it does not take. Embeddings count, as in the published numbers of Mixtral.
+std::int64_t active_parameters(const TrainingStep& step);
+
 /// The stages of a layer that are computed again: those whose output is not kept and which the backward pass needs, directly or to compute another
 /// again; with `layer` all of them. A product, norm, activation and attention need their inputs, attention also its output. So the last product of a
-/// layer is among them with `layer` alone: jax.checkpoint removes what nothing needs. In order; none without rematerialisation.
+/// layer is among them with `layer` alone: jax.checkpoint removes what nothing needs. With experts, combine needs that output: the gradient of its weights.
+/// In order; none without rematerialisation.
 std::vector<std::string> recomputed_stages(const TrainingModel& model, const Remat& remat);
 
 /// The FLOPs of a step on all devices by MaxText's own formula, from which its logs have TFLOP/s/device: products of the layers and of the logits,
@@ -96,6 +100,8 @@ struct RankEnds {
 /// has the gradients and the activations of others. Left out: what a split backward pass keeps between its halves.
 /// Of 15 plans without one (llama3-8b and -70b, megatron-22b, maxtext-default on 8 to 64 devices, every axis but slice) the estimate is 3.2 % below to 1.5 %
 /// above the simulated peak, of nine of them within 0.1 %.
+///
+/// With experts a layer keeps each of a token's copies; no simulated peak holds that to account yet.
 ///
 /// `live_forwards`: of how many (virtual stage, microbatch) pairs the rank holds the activations at most; the pipeline's schedule tells, 1 with one stage;
 /// at most microbatches x virtual_stages: an assert.

@@ -55,6 +55,44 @@ TEST(TrainingCounts, ParametersApartFromEmbeddingsAreThePublishedOnes) {
   EXPECT_NEAR(others("nemotron4-340b"), 331.6, 0.05);  // NVIDIA 2024, section 2
 }
 
+TEST(TrainingCounts, ParametersOfExpertsAreThePublishedOnes) {
+  const auto active = [](const std::string& name) { return static_cast<double>(active_parameters(step_of(shipped(name), 1))) / 1e9; };
+  EXPECT_NEAR(billions("mixtral-8x7b"), 46.7, 0.05);  // mistral.ai, 2023-12-11: 46.7B in all, 12.9B for each token
+  EXPECT_NEAR(active("mixtral-8x7b"), 12.9, 0.05);
+  EXPECT_NEAR(billions("mixtral-8x22b"), 141, 0.5);  // mistral.ai, 2024-04-17: 39B of 141B
+  EXPECT_NEAR(active("mixtral-8x22b"), 39, 0.5);
+  EXPECT_NEAR(billions("qwen3-30b-a3b"), 30.5, 0.05);  // Qwen's model cards: 30.5B and 3.3B, 235B and 22B
+  EXPECT_NEAR(active("qwen3-30b-a3b"), 3.3, 0.06);
+  EXPECT_NEAR(billions("qwen3-235b-a22b"), 235, 0.5);
+  EXPECT_NEAR(active("qwen3-235b-a22b"), 22, 0.5);
+  EXPECT_EQ(active("llama3-8b"), billions("llama3-8b"));
+}
+
+// Rates that published rows have both in tokens and in TFLOP/s: their quotient is the FLOPs of a token, without anything simulated.
+TEST(TrainingCounts, FlopsOfATokenAreThoseOfPublishedRowsOfExperts) {
+  const auto of_token = [](const std::string& name, std::int64_t sequence, AttentionFlops attention) {
+    TrainingStep step = step_of(shipped(name), 1);
+    step.model.sequence = sequence;
+    EXPECT_NEAR(maxtext_flops(step, attention).count() / counts_of(step, attention).model_flops().count(), 1, 1e-12);
+    return counts_of(step, attention).model_flops().count() / static_cast<double>(step.tokens());
+  };
+  // MaxText, docs/reference/models/tiering.md at e591f30c: Mixtral 8x7B on v5p, 241.3 TFLOP/s and 2,909 tokens/s a device, attention counted whole
+  EXPECT_NEAR(of_token("mixtral-8x7b", 4096, AttentionFlops::whole) / (241.3e12 / 2909), 1, 0.003);
+  // Megatron-Bridge, docs/performance-summary-archive.md at 067f987d, lines 132 and 258: 203 TFLOP/s and 8,826 tokens/s; 253 and 1,712. Whole numbers of TFLOP/s
+  EXPECT_NEAR(of_token("qwen3-30b-a3b", 4096, AttentionFlops::causal) / (203e12 / 8826), 1, 0.005);
+  EXPECT_NEAR(of_token("qwen3-235b-a22b", 4096, AttentionFlops::causal) / (253e12 / 1712), 1, 0.005);
+}
+
+TEST(TrainingCounts, ExpertsHaveTheFlopsOfTheTokensThatTheyTake) {
+  TrainingModel dense = shipped("mixtral-8x7b");
+  dense.experts = dense.experts_per_token = 0;
+  TrainingModel experts = dense;
+  experts.experts = 8, experts.experts_per_token = 1;
+  const double router = 6.0 * 32 * 4096 * 4096 * 8;  // of one sequence
+  EXPECT_EQ(counts_of(step_of(experts, 1)).model_flops().count() - counts_of(step_of(dense, 1)).model_flops().count(), router);
+  EXPECT_EQ(counts_of(step_of(experts, 1)).parameters() - counts_of(step_of(dense, 1)).parameters(), std::int64_t{32} * (7 * 3 * std::int64_t{4096} * 14336 + 4096 * 8));
+}
+
 TEST(TrainingCounts, MegatronsMeetItsFormula) {  // Narayanan et al. 2021, equation 2: 12 l h^2 (1 + 13 / (12 h) + (V + s) / (12 l h)); without the last norm
   for (const char* name : {"megatron-22b", "megatron-175b", "megatron-530b", "megatron-1t"}) {
     const TrainingModel model = shipped(name);
@@ -94,6 +132,7 @@ TEST(TrainingCounts, AgreeWithMaxTextsFormulaWhichCountsApart) {
     model.name = "m";
     model.layers = pick(1, 100), model.width = pick(1, 10000), model.kv_heads = pick(1, 16), model.heads = model.kv_heads * pick(1, 8), model.head_dim = pick(1, 300);
     model.mlp = pick(1, 40000), model.gated = pick(0, 1) == 1, model.vocabulary = pick(1, 300000), model.tied = pick(0, 1) == 1, model.sequence = pick(1, 9000);
+    if (pick(0, 1) == 1) model.experts = pick(1, 64), model.experts_per_token = pick(1, model.experts);
     const TrainingStep step = step_of(model, pick(1, 4000), "full");
     for (const AttentionFlops attention : {AttentionFlops::whole, AttentionFlops::causal})
       EXPECT_NEAR(counts_of(step, attention).model_flops().count() / maxtext_flops(step, attention).count(), 1, 1e-12) << round;
@@ -123,6 +162,9 @@ TEST(Recomputation, IsWhatTheBackwardPassNeeds) {
   // The whole layer has its last product, too.
   EXPECT_EQ(again(serial, "layer"),
             (Names{"norm1", "in_proj", "attention", "out_proj", "residual1", "norm2", "ff1", "activation", "ff2", "residual2"}));
+  // Behind experts, the gradient of the weights with which combine adds up needs what it adds up.
+  EXPECT_EQ(again(shipped("mixtral-8x7b"), "full"),
+            (Names{"norm1", "in_proj", "attention", "out_proj", "residual1", "norm2", "router", "dispatch", "ff1", "activation", "ff2"}));
   // A parallel layer adds its branches up at the end: neither last product is needed.
   EXPECT_EQ(again(parallel, "full"), (Names{"norm1", "in_proj", "attention", "ff1", "activation"}));
 }
@@ -165,6 +207,16 @@ TEST(TrainingMemory, OfAReplicatedModelIsItsParametersAndActivations) {
   EXPECT_EQ(memory_of(step, {}, 1).optimizer, Bytes{4 * parameters});
   step.mesh.data = 8, step.shard_optimizer_over_data = true;
   EXPECT_EQ(memory_of(step, {}, 1).optimizer, Bytes{4 * parameters / 8});
+}
+
+TEST(TrainingMemory, OfExpertsHasEachCopyOfAToken) {
+  TrainingModel model{.name = "m", .description = "", .layers = 3, .width = 8, .heads = 2, .kv_heads = 1, .head_dim = 4, .mlp = 32, .experts = 4, .experts_per_token = 2,
+                      .vocabulary = 100, .norm = Norm::rms, .sequence = 16};
+  const TrainingMemory memory = memory_of(step_of(model, 64), {}, 1);
+  // Per token: input, norm1, q k v, attention, residual1, norm2, router; of both copies dispatch, ff1, activation, ff2.
+  const std::int64_t kept = 8 + 8 + 16 + 8 + 8 + 8 + 4 + 2 * (8 + 32 + 32 + 8), tokens = 64 * 16;
+  EXPECT_EQ(memory.activations, Bytes{2 * tokens * (3 * kept + 8)});
+  EXPECT_EQ(memory.weights, Bytes{2 * (3 * (8 * 16 + 8 * 8 + 8 * 4 + 4 * 2 * 8 * 32 + 2 * 8) + 2 * 100 * 8 + 8)});
 }
 
 TEST(TrainingMemory, OfShardsIsTheirPart) {

@@ -187,6 +187,27 @@ Scales read_scale(Configuration& config) {
 
 DType read_dtype(Configuration& config, const std::string& key) { return config.word(key, {"float32", "bfloat16"}) == 0 ? DType::f32 : DType::bf16; }
 
+/// Experts, which MaxText has in the layers of some decoder blocks. Errors: experts in others; what podsim does not have of them.
+void read_experts(Configuration& config, const Scales& scales, bool block_has_them, TrainingModel& model) {
+  if (!block_has_them) {
+    if (config.integer("num_experts", 1) > 1)
+      config.problem(config.where("num_experts"), "expected num_experts to be 1, found " + told(config.value("num_experts")) + ": experts are those of decoder_block mixtral and qwen3_moe");
+    return;
+  }
+  model.experts = config.integer("num_experts", 1);
+  model.experts_per_token = config.integer("num_experts_per_tok", 1);
+  if (const auto width = config.count_or_rest("base_moe_mlp_dim"); width && scales.heads * *width != model.mlp)
+    config.problem(config.where("base_moe_mlp_dim"), fmt::format("expected base_moe_mlp_dim to be base_mlp_dim, as all layers have experts, found {}", told(config.value("base_moe_mlp_dim"))));
+  constexpr std::array<std::array<std::string_view, 3>, 5> others{{{"capacity_factor", "-1", "tokens that no expert takes"},
+                                                                   {"sparse_matmul", "true", "products with all experts"},
+                                                                   {"shared_experts", "0", "experts of all tokens"},
+                                                                   {"interleave_moe_layer_step", "1", "layers that differ"},
+                                                                   {"use_ring_of_experts", "false", "tokens that are gathered"}}};
+  for (const auto& [key, expected, why] : others)
+    if (const YamlValue value = config.value(std::string{key}); normalised(value) != expected)
+      config.problem(value.where, fmt::format("expected {} to be {} with experts, found {}: {}", key, expected, told(value), why));
+}
+
 TrainingModel read_model(Configuration& config) {
   TrainingModel model;
   model.description = config.take_named_model();
@@ -206,7 +227,9 @@ TrainingModel read_model(Configuration& config) {
   model.gated = entries == 2;
   model.vocabulary = config.integer("vocab_size", 1);
   model.tied = config.flag("logits_via_embedding");
-  const bool gpt3 = config.word("decoder_block", {"llama2", "mistral", "gemma", "qwen3", "default", "gpt3"}) == 5;
+  const std::size_t block = config.word("decoder_block", {"gpt3", "mixtral", "qwen3_moe", "llama2", "mistral", "gemma", "qwen3", "default"});
+  const bool gpt3 = block == 0;
+  read_experts(config, scales, block == 1 || block == 2, model);
   model.norm = gpt3 ? Norm::layer : Norm::rms;
   model.biases = gpt3;
   model.positions = config.count_or_rest("trainable_position_size").value_or(0);
@@ -357,6 +380,7 @@ TrainingStep read_step(Configuration& config, const MaxTextSystem& system) {
 std::string key_of_field(const std::string& field) {
   static const std::map<std::string, std::string> keys{{"layers", "base_num_decoder_layers"}, {"width", "base_emb_dim"},   {"heads", "base_num_query_heads"},
                                                        {"kv_heads", "base_num_kv_heads"},     {"head_dim", "head_dim"},     {"mlp", "base_mlp_dim"},
+                                                       {"experts", "num_experts"},            {"experts_per_token", "num_experts_per_tok"},
                                                        {"vocabulary", "vocab_size"},          {"tied", "logits_via_embedding"}, {"positions", "trainable_position_size"},
                                                        {"sequence", "max_target_length"}};
   const auto found = keys.find(field);

@@ -24,7 +24,7 @@ struct MaxTextSystem {
 ///                override_model_config is true. base_emb_dim, base_num_query_heads, base_num_kv_heads, head_dim, base_mlp_dim, base_num_decoder_layers,
 ///                global_parameter_scale,
 ///                mlp_activations (two entries: gated), decoder_block (llama2, mistral, gemma, qwen3 without its norms of heads: RMS norms; gpt3: layer norms and
-///                biases), vocab_size, logits_via_embedding, trainable_position_size, max_target_length; the name is run_name, else model_name
+///                biases; mixtral, qwen3_moe: experts, num_experts and num_experts_per_tok, without dropped tokens), vocab_size, logits_via_embedding, trainable_position_size, max_target_length; the name is run_name, else model_name
 ///   dtypes       dtype (activations), weight_dtype, grad_dtype, mu_dtype; no float32 copy of weights beside them
 ///   batch        per_device_batch_size times all devices; times gradient_accumulation_steps, which are the microbatches without a pipeline
 ///   mesh         dcn_data_parallelism is slice; ici_ pipeline, data, fsdp, tensor are stage, data, fsdp, col. One of either kind may be -1: the rest

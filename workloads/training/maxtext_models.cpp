@@ -44,6 +44,11 @@ const std::vector<NamedModel>& named_models() {
       {"qwen3-14b", "qwen3-14b", "qwen3", {}},
       {"qwen3-14b-base", "qwen3-14b", "qwen3", {}},
       {"qwen3-32b", "qwen3-32b", "qwen3", {}},
+      {"mixtral-8x7b", "mixtral-8x7b", "mixtral", {}},
+      {"mixtral-8x22b", "mixtral-8x22b", "mixtral", {}},
+      {"qwen3-30b-a3b", "qwen3-30b-a3b", "qwen3_moe", {}},
+      {"qwen3-30b-a3b-base", "qwen3-30b-a3b", "qwen3_moe", {}},
+      {"qwen3-235b-a22b", "qwen3-235b-a22b", "qwen3_moe", {}},
       {"gpt3-175b", "gpt3-175b", "gpt3", {{"vocab_size", "50304"}, {"trainable_position_size", "16384"}, {"use_iota_embed", "true"}}},
   };
   return models;
@@ -68,6 +73,11 @@ std::optional<MaxTextModel> maxtext_model(std::string_view given) {
   add("head_dim", std::to_string(model->head_dim));
   add("base_mlp_dim", std::to_string(model->mlp));
   add("base_num_decoder_layers", std::to_string(model->layers));
+  if (model->experts > 0) {
+    add("num_experts", std::to_string(model->experts));
+    add("num_experts_per_tok", std::to_string(model->experts_per_token));
+    add("base_moe_mlp_dim", std::to_string(model->mlp));
+  }
   add("mlp_activations", model->gated ? "[silu, linear]" : "[gelu]");
   add("vocab_size", std::to_string(model->vocabulary));
   add("logits_via_embedding", model->tied ? "true" : "false");

@@ -117,6 +117,27 @@ TEST(MaxText, ModelsByNameAreThoseOfItsFiles) {
   EXPECT_TRUE(gpt3.model.biases);
 }
 
+TEST(MaxText, ReadsExperts) {
+  const TrainingModel mixtral = read("", {"model_name=mixtral-8x7b"}).model;
+  EXPECT_EQ(mixtral.experts, 8);
+  EXPECT_EQ(mixtral.experts_per_token, 2);
+  EXPECT_EQ(mixtral.mlp, 14336);
+  const TrainingModel qwen = read("", {"model_name=qwen3-30b-a3b"}).model;
+  EXPECT_EQ(qwen.experts, 128);
+  EXPECT_EQ(qwen.experts_per_token, 8);
+  EXPECT_EQ(qwen.mlp, 768);
+  const std::string moe = "decoder_block: mixtral\nnum_experts: 16\nnum_experts_per_tok: 4\nbase_moe_mlp_dim: 7168\n";
+  EXPECT_EQ(read(moe).model.experts, 16);
+  EXPECT_EQ(read(moe).model.experts_per_token, 4);
+  EXPECT_EQ(read(moe + "global_parameter_scale: 2\n").model.mlp, 14336);
+  EXPECT_EQ(read("capacity_factor: 1.0\nsparse_matmul: false\n").model.experts, 0);  // of a dense model they change nothing
+  EXPECT_EQ(error_of(moe + "capacity_factor: 1.25\n"), "m.yml:5:18: expected capacity_factor to be -1 with experts, found \"1.25\": tokens that no expert takes");
+  EXPECT_THAT(error_of(moe + "sparse_matmul: false\n"), HasSubstr("m.yml:5:16: expected sparse_matmul to be true with experts"));
+  EXPECT_THAT(error_of(moe + "shared_experts: 1\n"), HasSubstr("expected shared_experts to be 0 with experts"));
+  EXPECT_THAT(error_of(moe + "base_mlp_dim: 512\n"), HasSubstr("m.yml:4:19: expected base_moe_mlp_dim to be base_mlp_dim"));
+  EXPECT_THAT(error_of("decoder_block: mixtral\nnum_experts: 4\nnum_experts_per_tok: 5\n"), HasSubstr("m.yml:3:22: num_experts_per_tok: expected at most the 4 experts, found 5"));
+}
+
 TEST(MaxText, AModelByNameReplacesTheFileAndMeetsOverrides) {
   EXPECT_EQ(read("base_emb_dim: 512\nmodel_name: llama2-7b\n").model.width, 4096);  // as when base.yml itself is the file
   EXPECT_EQ(read("model_name: llama2-7b\n", {"run_name=r", "base_emb_dim=4096", "max_target_length=4096"}).model.name, "r");
@@ -182,7 +203,7 @@ TEST(MaxText, CustomRematerialisation) {
 TEST(MaxText, UnknownKeysAndOtherComputationsAreErrors) {
   EXPECT_EQ(error_of("steps: 3\nbase_mpl_dim: 8\n"),
             "m.yml:2:1: expected a key of MaxText, found \"base_mpl_dim\", did you mean \"base_mlp_dim\", \"base_emb_dim\" or \"base_moe_mlp_dim\"?; unknown keys may change the computation");
-  EXPECT_EQ(error_of("num_experts: 8\n"), "m.yml:1:14: expected num_experts to be 1, found \"8\": experts");
+  EXPECT_EQ(error_of("num_experts: 8\n"), "m.yml:1:14: expected num_experts to be 1, found \"8\": experts are those of decoder_block mixtral and qwen3_moe");
   EXPECT_EQ(error_of("quantization: int8\n"), "m.yml:1:15: expected quantization to be nothing or none or null, found \"int8\": quantised products");
   EXPECT_THAT(error_of("", {"dcn_fsdp_parallelism=2"}), StartsWith("dcn_fsdp_parallelism:1:22: expected dcn_fsdp_parallelism to be 1, found \"2\""));
   EXPECT_THAT(error_of("", {"logical_axis_rules=[]"}), HasSubstr("logical_axis_rules cannot be overridden"));
@@ -259,6 +280,7 @@ TEST(MaxText, WhatIsWrittenReadsAsTheSameStep) {
     model.width = pick(1, 20000), model.kv_heads = pick(1, 16), model.heads = model.kv_heads * pick(1, 16), model.head_dim = pick(1, 256), model.mlp = pick(1, 60000);
     model.gated = pick(0, 1) == 1, model.vocabulary = pick(1, 300000), model.tied = pick(0, 1) == 1, model.sequence = pick(1, 10000);
     model.biases = pick(0, 1) == 1, model.norm = model.biases ? Norm::layer : Norm::rms;
+    if (!model.biases && pick(0, 1) == 1) model.experts = pick(1, 256), model.experts_per_token = pick(1, model.experts);
     if (pick(0, 2) == 0) model.positions = model.sequence + pick(0, 5);
     model.weights = model.moments = pick(0, 1) == 1 ? DType::f32 : DType::bf16;
     model.gradients = pick(0, 1) == 1 ? DType::f32 : DType::bf16, model.activations = pick(0, 1) == 1 ? DType::f32 : DType::bf16;

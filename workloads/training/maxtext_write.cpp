@@ -19,6 +19,7 @@ std::string inexpressible(const TrainingStep& step) {
   if (model.parallel) return "parallel layers";
   if (!model.causal) return "attention that is not causal";
   if (model.vocabulary == 0) return "a model without vocabulary";
+  if (model.experts > 0 && model.biases) return "experts with biases";
   if (model.norm != (model.biases ? Norm::layer : Norm::rms)) return model.biases ? "biases without layer norms" : "norms but RMS norms without biases";
   if (model.master_weights) return "a float32 copy of the weights";
   if (model.moments != model.weights) return "moments of another dtype than the weights";
@@ -59,7 +60,8 @@ Expected<std::string> to_maxtext(const TrainingStep& step) {
   add("base_num_decoder_layers", model.layers);
   add("global_parameter_scale", 1);
   add("mlp_activations", model.gated ? "[silu,linear]" : "[gelu]");
-  add("decoder_block", model.biases ? "gpt3" : "llama2");
+  add("decoder_block", model.biases ? "gpt3" : model.experts > 0 ? "mixtral" : "llama2");
+  if (model.experts > 0) add("num_experts", model.experts), add("num_experts_per_tok", model.experts_per_token), add("base_moe_mlp_dim", model.mlp);
   add("vocab_size", model.vocabulary);
   add("logits_via_embedding", flag_text(model.tied));
   add("trainable_position_size", model.positions > 0 ? model.positions : -1);

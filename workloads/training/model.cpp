@@ -45,6 +45,9 @@ TrainingModel read_model(const proto::TrainingModel& message, MessageFile& file,
   }
   model.mlp = message.mlp();
   model.gated = message.gated();
+  model.experts = message.experts();
+  model.experts_per_token = message.experts_per_token();
+  if (message.has_experts() && model.experts == 0) file.problem(root.at("experts"), "expected at least 1, found 0; leave it out for a model without a router");
   model.vocabulary = message.vocabulary();
   if (message.has_vocabulary() && model.vocabulary == 0)
     file.problem(root.at("vocabulary"), fmt::format("expected a whole number from 1 to {}, found 0; leave it out for a model without one", largest_model_extent));
@@ -79,15 +82,21 @@ std::vector<Diagnostic> problems_of(const TrainingModel& model) {
   if (attends) extent("kv_heads", model.kv_heads, 1), extent("head_dim", model.head_dim, 1);
   else if (model.kv_heads != 0) problem("kv_heads", fmt::format("expected 0, as `heads` says, found {}", model.kv_heads));
   extent("mlp", model.mlp, 1);
+  extent("experts", model.experts, 0);
+  extent("experts_per_token", model.experts_per_token, model.experts > 0 ? 1 : 0);
   extent("vocabulary", model.vocabulary, 0);
   extent("positions", model.positions, 0);
   extent("sequence", model.sequence, 1);
   if (!problems.empty()) return problems;
   // Counts below are sums of a few such products: bounded together, none of them leaves 64 bits.
-  const double layer = static_cast<double>(model.width) * (4.0 * static_cast<double>(model.heads) * static_cast<double>(model.head_dim) + 4.0 * static_cast<double>(model.mlp));
+  const double layer = static_cast<double>(model.width) * (4.0 * static_cast<double>(model.heads) * static_cast<double>(model.head_dim) + 4.0 * static_cast<double>(std::max<std::int64_t>(model.experts, 1)) * static_cast<double>(model.mlp) + static_cast<double>(model.experts));
   const double ends = static_cast<double>(model.width) * static_cast<double>(2 * model.vocabulary + model.positions);
   if (static_cast<double>(model.layers) * layer + ends > 1e17) problem("layers", "expected a model of at most 1e17 parameters, found more");
   if (attends && model.heads % model.kv_heads != 0) problem("kv_heads", fmt::format("must divide the {} heads, found {}", model.heads, model.kv_heads));
+  if (model.experts_per_token > model.experts)
+    problem("experts_per_token", model.experts == 0 ? fmt::format("needs experts, found {}", model.experts_per_token)
+                                                    : fmt::format("expected at most the {} experts, found {}", model.experts, model.experts_per_token));
+  if (model.experts > 0 && model.parallel) problem("parallel", "expected layers whose MLP reads attention's output, as those with experts do");
   if (model.tied && model.vocabulary == 0) problem("tied", "needs a vocabulary, whose embedding gives the logits");
   if (model.positions > 0 && model.positions < model.sequence)
     problem("positions", fmt::format("expected at least the {} of the sequence, found {}", model.sequence, model.positions));
@@ -103,6 +112,8 @@ TransformerBlock layer_of(const TrainingModel& model, std::int64_t sequences, st
   block.kv_heads = model.kv_heads;
   block.head_dim = model.head_dim;
   block.ff = model.mlp;
+  block.experts = model.experts;
+  block.experts_per_token = model.experts_per_token;
   block.gated = model.gated;
   block.causal = model.causal;
   block.norm = model.norm;
@@ -147,6 +158,7 @@ std::string write_training_model(const TrainingModel& model) {
   if (model.head_dim * model.heads != model.width) message.set_head_dim(model.head_dim);
   message.set_mlp(model.mlp);
   if (model.gated) message.set_gated(true);
+  if (model.experts > 0) message.set_experts(model.experts), message.set_experts_per_token(model.experts_per_token);
   if (model.vocabulary > 0) message.set_vocabulary(model.vocabulary);
   if (model.tied) message.set_tied(true);
   if (model.positions > 0) message.set_positions(model.positions);

@@ -17,7 +17,8 @@ namespace podsim {
 struct TrainingModel {
   std::string name, description;
   std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0;  // no heads: layers without attention
-  std::int64_t mlp = 0;
+  std::int64_t mlp = 0;                              // of one expert, where there are some
+  std::int64_t experts = 0, experts_per_token = 0;  // MLPs behind a router, in every layer, and how many each token takes; 0: one MLP, no router
   bool gated = false;           // the MLP has three matrices, else two
   std::int64_t vocabulary = 0;  // 0: none
   bool tied = false;            // the logits are a product with the embedding
@@ -42,7 +43,7 @@ TransformerBlock layer_of(const TrainingModel& model, std::int64_t sequences, st
 std::vector<Stage> layer_stages(const TrainingModel& model, std::int64_t sequences = 1);
 
 /// What is wrong with a model: extents other than heads that are not from 1 to 2^30, or whose products leave 64 bits; heads that are not a multiple of kv_heads;
-/// tied without a vocabulary; fewer positions than the sequence has. `where` of a problem is of_field().
+/// tied without a vocabulary; fewer positions than the sequence has; more experts_per_token than experts, or experts in parallel layers. `where` of a problem is of_field().
 std::vector<Diagnostic> problems_of(const TrainingModel& model);
 
 /// Reads a textproto (model.proto). Errors, with `file:line:column`: unknown fields, dtypes other than bf16 and f32; those of problems_of().

@@ -38,7 +38,12 @@ TEST(TrainingModel, MistakesAreToldWithTheirPlace) {
   EXPECT_EQ(problem_of_file(rest + "positions: 100\n"), "m.textproto:7:1: expected at least the 2048 of the sequence, found 100");
   EXPECT_EQ(problem_of_file(rest + "weights: \"f16\"\n"), "m.textproto:7:1: expected bf16 or f32, found \"f16\"");
   EXPECT_EQ(problem_of_file(rest + "vocabulary: 0\n"), "m.textproto:7:1: expected a whole number from 1 to 1073741824, found 0; leave it out for a model without one");
-  EXPECT_THAT(problem_of_file(rest + "experts: 8\n"), HasSubstr("m.textproto:7:1"));
+  EXPECT_THAT(problem_of_file(rest + "expert: 8\n"), HasSubstr("m.textproto:7:1"));
+  EXPECT_THAT(problem_of_file(rest + "experts: 8\n"), HasSubstr("expected a whole number from 1 to 1073741824, found 0"));
+  EXPECT_EQ(problem_of_file(rest + "experts: 8\nexperts_per_token: 9\n"), "m.textproto:8:1: expected at most the 8 experts, found 9");
+  EXPECT_EQ(problem_of_file(rest + "experts_per_token: 2\n"), "m.textproto:7:1: needs experts, found 2");
+  EXPECT_EQ(problem_of_file(rest + "experts: 0\n"), "m.textproto:7:1: expected at least 1, found 0; leave it out for a model without a router");
+  EXPECT_THAT(problem_of_file(rest + "experts: 8\nexperts_per_token: 2\nparallel: true\n"), HasSubstr("expected layers whose MLP reads attention's output"));
   EXPECT_THAT(problem_of_file("width: 64\nheads: 4\nmlp: 256\n"), HasSubstr("layers"));
   EXPECT_THAT(problem_of_file("layers: 1073741824\nwidth: 1073741824\nheads: 1\nhead_dim: 1\nmlp: 1073741824\n"), HasSubstr("at most 1e17 parameters"));
 }
@@ -53,6 +58,9 @@ TEST(TrainingModel, IsReadAsItWasWritten) {
   models.push_back(own);
   own.heads = own.kv_heads = own.head_dim = 0, own.vocabulary = own.positions = 0, own.tied = own.master_weights = false;
   models.push_back(own);
+  own = models.front();
+  own.parallel = false, own.experts = 16, own.experts_per_token = 4;
+  models.push_back(own);
   for (const TrainingModel& model : models) {
     const auto again = read_training_model(write_training_model(model), "again");
     ASSERT_TRUE(again) << to_text(again.error());
@@ -62,7 +70,7 @@ TEST(TrainingModel, IsReadAsItWasWritten) {
 
 TEST(TrainingModel, ShippedOnesAreWhatTheirNamesSay) {
   std::set<std::string> descriptions;
-  ASSERT_EQ(shipped_training_models().size(), 27U);
+  ASSERT_EQ(shipped_training_models().size(), 31U);
   for (const std::string& name : shipped_training_models()) {
     const auto model = find_training_model(name);
     ASSERT_TRUE(model) << to_text(model.error());
@@ -88,6 +96,13 @@ TEST(TrainingModel, ALayerIsABlockOfTheSameStages) {
   EXPECT_EQ(workload->stages, layer_stages(*llama, 3));
   const auto palm = find_training_model("palm-540b");
   ASSERT_TRUE(palm);
+  const auto mixtral = find_training_model("mixtral-8x7b");
+  ASSERT_TRUE(mixtral);
+  for (const Stage& stage : layer_stages(*mixtral)) {
+    const bool expert = stage.name == "ff1" || stage.name == "ff2", copied = expert || stage.name == "dispatch" || stage.name == "activation";
+    EXPECT_EQ(stage.tokens, copied ? 2 * 4096 : 4096) << stage.name;
+    EXPECT_EQ(stage.experts, expert ? 8 : 1) << stage.name;
+  }
   std::vector<std::string> names;
   for (const Stage& stage : layer_stages(*palm)) names.push_back(stage.name);
   EXPECT_EQ(names, (std::vector<std::string>{"norm1", "in_proj", "attention", "out_proj", "ff1", "activation", "ff2", "residual2"}));

@@ -24,7 +24,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t to) { return (value + t
 /// The names that a list of saved stages may hold, in the order of a layer. The output of the last stage is the input of the next layer.
 std::vector<std::string> savable_stages() {
   TrainingModel model;
-  model.layers = model.width = model.heads = model.kv_heads = model.head_dim = model.mlp = model.sequence = 1;
+  model.layers = model.width = model.heads = model.kv_heads = model.head_dim = model.mlp = model.sequence = model.experts = model.experts_per_token = 1;
   std::vector<std::string> names;
   for (const Stage& stage : layer_stages(model)) names.push_back(stage.name);
   names.pop_back();
@@ -61,7 +61,7 @@ Expected<std::vector<SavedStage>> parse_saved(std::string_view list, const Sourc
 double bytes_of_everything(const TrainingStep& step) {
   const TrainingModel& model = step.model;
   double features = 8 * static_cast<double>(model.width);
-  for (const Stage& stage : layer_stages(model)) features += static_cast<double>(stage.inputs) + static_cast<double>(stage.outputs);
+  for (const Stage& stage : layer_stages(model)) features += static_cast<double>(stage.tokens / model.sequence) * (static_cast<double>(stage.inputs) + static_cast<double>(stage.outputs));
   return 8 * static_cast<double>(step.tokens()) * (static_cast<double>(model.layers) * features + static_cast<double>(model.vocabulary));
 }
 
