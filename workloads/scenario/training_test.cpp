@@ -114,6 +114,11 @@ TEST(TrainingStep, TooLargeIsSaidByKind) {
   EXPECT_THAT(why, HasSubstr("155 B of a device's 100 B"));
   EXPECT_THAT(why, HasSubstr("optimizer 80 B"));
   EXPECT_THAT(why, HasSubstr("more devices along fsdp"));
+  EXPECT_THAT(why, ::testing::Not(HasSubstr("shard-optimizer")));
+  step.mesh.data = 2;
+  EXPECT_THAT(why_too_large(result, step), HasSubstr("--shard-optimizer-over-data on"));
+  step.shard_optimizer_over_data = true;
+  EXPECT_THAT(why_too_large(result, step), ::testing::Not(HasSubstr("shard-optimizer")));
   result.hbm = Bytes{155};
   EXPECT_EQ(why_too_large(result, step), "");
 }
