@@ -104,7 +104,7 @@ const std::array<TierError, tier_count>& tier_errors() {
 
 const std::vector<StepError>& step_errors() {
   static const std::vector<StepError> errors{{"tpu_v4", "tpu_v4_training", false, 6, 0.018, 0.045},
-                                             {"tpu_v5e", "tpu_v5e_training", false, 36, 0.061, 0.15},
+                                             {"tpu_v5e", "tpu_v5e_training", false, 36, 0.061, 0.14},
                                              {"tpu_v5p", "tpu_v5p_training", false, 10, 0.074, 0.16},
                                              {"dgx_a100", "megatron_a100", true, 8, 0.050, 0.21}};
   return errors;

@@ -51,14 +51,14 @@ def run(
     layers: Optional[Union[int, str]] = ..., training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ..., batch_per_device:
     Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b', 'interleaved-1f1b',
     'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat:
-    Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo:
-    Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
-    = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] =
-    ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ..., threads: Optional[_Values]
-    = ..., explain: Optional[bool] = ..., strict: Optional[bool] = ..., per: Optional[_Values] = ..., trace: Optional[_Path] = ..., trace_devices:
-    Optional[_Values] = ..., with_: Optional[_Path] = ..., with_step: Optional[_Values] = ..., record: Optional[_Path] = ..., chakra_out: Optional[_Path] = ...,
-    chakra_collectives: Optional[_Values] = ..., output: Optional[_Path] = ...
+    Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ...,
+    steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock:
+    Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count:
+    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., engine:
+    Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ...,
+    force: Optional[bool] = ..., threads: Optional[_Values] = ..., explain: Optional[bool] = ..., strict: Optional[bool] = ..., per: Optional[_Values] = ...,
+    trace: Optional[_Path] = ..., trace_devices: Optional[_Values] = ..., with_: Optional[_Path] = ..., with_step: Optional[_Values] = ..., record:
+    Optional[_Path] = ..., chakra_out: Optional[_Path] = ..., chakra_collectives: Optional[_Values] = ..., output: Optional[_Path] = ...
 ) -> Run: ...
 def check(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Machine, _Path]] = ..., set: Optional[_Pairs] = ..., slice: Optional[_Extents]
@@ -80,12 +80,12 @@ def check(
     str]] = ..., layers: Optional[Union[int, str]] = ..., training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ...,
     batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b',
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
-    ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ...,
-    hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
-    = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., equals: Optional[_Values] = ..., orders:
-    Optional[_Values] = ..., seed: Optional[_Values] = ..., threads: Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., force:
-    Optional[bool] = ..., structure_only: Optional[bool] = ..., edges: Optional[bool] = ..., output: Optional[_Path] = ...
+    ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
+    Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
+    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count:
+    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., equals:
+    Optional[_Values] = ..., orders: Optional[_Values] = ..., seed: Optional[_Values] = ..., threads: Optional[_Values] = ..., data: Optional[Literal['random',
+    'arange', 'ones']] = ..., force: Optional[bool] = ..., structure_only: Optional[bool] = ..., edges: Optional[bool] = ..., output: Optional[_Path] = ...
 ) -> Check: ...
 def compare(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Union[Machine, _Path], Sequence[Union[Machine, _Path]]]] = ..., set:
@@ -107,13 +107,13 @@ def compare(
     head_dim: Optional[Union[int, str]] = ..., ff: Optional[Union[int, str]] = ..., layers: Optional[Union[int, str]] = ..., training: Optional[Union[_Path,
     Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline:
     Optional[_Values] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan:
-    Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost:
-    Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite:
-    Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
-    Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] = ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover:
-    Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']]
-    = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ...,
-    output: Optional[_Path] = ...
+    Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]]
+    = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
+    = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] = ..., vary:
+    Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine: Optional[Literal['des',
+    'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ...,
+    threads: Optional[_Values] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Union[Comparison, Result]: ...
 def tune(
     subject: _What = ..., /, *, progress: Progress = ..., client: Any = ..., chips: Optional[_Values] = ..., slices: Optional[_Values] = ..., machine:
@@ -129,8 +129,8 @@ def tune(
     ..., explain: Optional[bool] = ..., pareto: Optional[_Values] = ..., training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] =
     ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages: Optional[_Values]
     = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] =
-    ..., pad: Optional[bool] = ..., baseline: Optional[_Path] = ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ..., output: Optional[_Path] =
-    ...
+    ..., shard_optimizer_over_data: Optional[bool] = ..., pad: Optional[bool] = ..., baseline: Optional[_Path] = ..., threads: Optional[_Values] = ..., record:
+    Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Union[Tuning, TrainingTuning]: ...
 def calibrate(
     observations: Any = ..., /, *, progress: Progress = ..., from_: Optional[_Values] = ..., op: Optional[_Values] = ..., devices: Optional[_Values] = ...,
@@ -180,11 +180,11 @@ def schedule(
     str]] = ..., layers: Optional[Union[int, str]] = ..., training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ...,
     batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b',
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
-    ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ...,
-    hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
-    = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path]
-    = ..., output: Optional[_Path] = ...
+    ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
+    Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
+    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count:
+    Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., lowered:
+    Optional[bool] = ..., msccl_out: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Schedule: ...
 def show_machine(
     machine: Union[Machine, str, None] = ..., *, set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap:
@@ -230,10 +230,10 @@ def show_program(
     training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches:
     Optional[Union[int, str]] = ..., pipeline: Optional[Literal['gpipe', '1f1b', 'eager-1f1b', 'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] =
     ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ...,
-    optimizer: Optional[Literal['adamw', 'sgd']] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost:
-    Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite:
-    Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
-    Optional[Union[_Path, Sequence[_Path]]] = ..., output: Optional[_Path] = ...
+    optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo:
+    Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter']] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs]
+    = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_sharding(
     *, array: Optional[_Extents] = ..., mesh: Optional[_Mesh] = ..., spec: Optional[_Spec] = ..., hlo: Optional[_Values] = ..., devices: Optional[_Values] =
@@ -244,10 +244,10 @@ def show_training(
     training: Any = ..., *, maxtext: Optional[_Path] = ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[Union[int, str]] = ..., pipeline:
     Optional[Literal['gpipe', '1f1b', 'eager-1f1b', 'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int,
     str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw',
-    'sgd']] = ..., steps: Optional[Union[int, str]] = ..., seq: Optional[Union[int, str]] = ..., heads: Optional[Union[int, str]] = ..., kv_heads:
-    Optional[Union[int, str]] = ..., head_dim: Optional[Union[int, str]] = ..., ff: Optional[Union[int, str]] = ..., layers: Optional[Union[int, str]] = ...,
-    mesh: Optional[_Mesh] = ..., chips: Optional[_Values] = ..., batch: Optional[_Values] = ..., pad: Optional[bool] = ..., live_forwards: Optional[_Values] =
-    ..., attention_flops: Optional[Literal['whole', 'causal']] = ..., output: Optional[_Path] = ...
+    'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., seq: Optional[Union[int, str]] = ..., heads:
+    Optional[Union[int, str]] = ..., kv_heads: Optional[Union[int, str]] = ..., head_dim: Optional[Union[int, str]] = ..., ff: Optional[Union[int, str]] = ...,
+    layers: Optional[Union[int, str]] = ..., mesh: Optional[_Mesh] = ..., chips: Optional[_Values] = ..., batch: Optional[_Values] = ..., pad: Optional[bool] =
+    ..., live_forwards: Optional[_Values] = ..., attention_flops: Optional[Literal['whole', 'causal']] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_pipeline(
     *, schedule: Optional[Literal['gpipe', '1f1b', 'eager-1f1b', 'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., stages: Optional[_Values]
