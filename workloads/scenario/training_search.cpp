@@ -356,6 +356,7 @@ class TrainingSearch {
 }  // namespace
 
 Expected<TrainingTuning> tune_training(const TrainingRequest& request) {
+  if (request.spec.step.model.experts > 0) return Diagnostic{{}, "plans of models with experts are not searched"};
   if (request.systems.empty()) return Diagnostic{of_field("chips"), "there is no system to search"};
   return TrainingSearch{request}.run();
 }

@@ -165,6 +165,14 @@ System system_of(const HandWritten& plan, const Machine& machine) {
   return *make_system(where);
 }
 
+TEST(TrainingSearch, ModelsWithExpertsAreRefused) {
+  TrainingRequest request;
+  request.spec.step.model = *find_training_model("mixtral-8x7b");
+  const auto tuned = tune_training(request);
+  ASSERT_FALSE(tuned);
+  EXPECT_EQ(to_text(tuned.error()), "plans of models with experts are not searched");
+}
+
 TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
   const Machine machine = *load_machine("tpu_v4");
   TrainingRequest request;
