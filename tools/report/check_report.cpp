@@ -18,8 +18,9 @@ namespace {
 std::string yes(bool value) { return value ? "yes" : "NO"; }
 
 /// With what the answer leaves out.
-std::string ok_text(bool ok, std::size_t not_checked) {
-  if (!ok || not_checked == 0) return yes(ok);
+std::string ok_text(const CheckReport& report, std::size_t not_checked) {
+  if (report.not_proven) return "not proven";
+  if (!report.ok || not_checked == 0) return yes(report.ok);
   return not_checked == 1 ? "yes, but for a custom-call that was not checked" : fmt::format("yes, but for {} custom-calls that were not checked", not_checked);
 }
 
@@ -103,7 +104,7 @@ std::string check_table(const CheckReport& report, const std::optional<TrainingC
       rows.push_back({"bit-equal on " + data, yes(report.bit_equal)});
     else
       rows.push_back({"right on " + report.proven_on, fmt::format("{}, {:.3g} {} (allowed {:.3g}): {}",
-                                                      report.bit_equal ? "yes, all orders bit-equal" : "NO", report.proof_rel_error, of_what, report.proof_tolerance, report.inexact)});
+                                                      !report.bit_equal ? "NO" : report.not_proven ? "not proven, all orders bit-equal" : "yes, all orders bit-equal", report.proof_rel_error, of_what, report.proof_tolerance, report.inexact)});
     const std::string error = fmt::format("{:.3g} absolute, {:.3g} {}", report.max_abs_error, report.max_rel_error, of_what);
     rows.push_back({"largest error on " + (report.data == InputData::random ? "uniform data" : data),
                     report.tolerance < 1 ? fmt::format("{} (allowed {:.3g})", error, report.tolerance)
@@ -116,7 +117,7 @@ std::string check_table(const CheckReport& report, const std::optional<TrainingC
     rows.push_back({"largest error of parameters", fmt::format("{:.3g} after the last step", training->max_parameter_error)});
   }
   for (const std::string& call : not_checked) rows.push_back({"not checked", call});
-  rows.push_back({"ok", ok_text(report.ok, not_checked.size())});
+  rows.push_back({"ok", ok_text(report, not_checked.size())});
   for (const CheckedOutput& output : report.outputs)
     rows.push_back({output.name + fmt::format("[{}]", fmt::join(output.extents, ",")), text_of(output)});
   std::string text = table(rows, 2);
@@ -155,6 +156,7 @@ std::string check_json(const CheckReport& report, const std::vector<NamedEdge>* 
             {"deadlock_free", report.deadlock_free},
             {"race_free", report.race_free},
             {"ok", report.ok}};
+  if (report.not_proven) json.set("proven", false);
   if (received) json.set("received_bytes", received->count());
   if (!not_checked.empty()) json.set("not_checked", not_checked);
   if (report.compared_something() && !report.inexact.empty())

@@ -11,6 +11,16 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+TEST(CheckReport, WhatIsNotProvenIsNotCalledWrong) {
+  CheckReport report;
+  EXPECT_THAT(check_table(report), ContainsRegex("\nok +NO\n"));
+  EXPECT_THAT(check_json(report, nullptr), Not(HasSubstr("\"proven\"")));
+  report.not_proven = true;
+  EXPECT_THAT(check_table(report, {}, {"m:4:3: k"}), ContainsRegex("\nok +not proven\n"));
+  EXPECT_THAT(check_json(report, nullptr), HasSubstr("\"ok\": false"));
+  EXPECT_THAT(check_json(report, nullptr), HasSubstr("\"proven\": false"));
+}
+
 TEST(CheckReport, TheAnswerSaysWhatItLeavesOut) {
   CheckReport report;
   report.ok = true;

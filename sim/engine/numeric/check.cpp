@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "sim/base/rng.hpp"
 #include "sim/engine/numeric/claims.hpp"
@@ -108,6 +110,8 @@ class Checker {
         break;
       }
     judge_claim();
+    report_.not_proven = nothing_proven_ && report_.problems.empty() && report_.race_free && report_.bit_equal;
+    if (nothing_proven_) report_.problems.push_back(*std::move(nothing_proven_));
     report_.ok = report_.problems.empty() && report_.race_free && report_.bit_equal;
     return std::move(report_);
   }
@@ -191,8 +195,10 @@ class Checker {
       return reference_of(seed, filling, data);
     }
     if (is_wide)
-      problem("on {} nothing is proven: roundings of float32 may change the result by {:.3g} of its largest value", data,
-              reference->widest_tolerance());
+      nothing_proven_ = Diagnostic{{}, fmt::format("on {} nothing is proven: {}; other data (--data arange or ones) or other sizes may prove something", data,
+                                                   std::isinf(reference->widest_tolerance())
+                                                       ? "float32 overflows, or roundings decide what is a number"
+                                                       : fmt::format("roundings of float32 may change the result by {:.3g} of its largest value", reference->widest_tolerance()))};
     return reference;
   }
 
@@ -380,6 +386,7 @@ class Checker {
   Filling proof_;
   std::uint64_t seed_;  // of the inputs of the proof
   bool has_output_ = false;
+  std::optional<Diagnostic> nothing_proven_;  // why; a problem only once it is known whether there are others
   std::string doing_;
   std::unique_ptr<Executor> executor_;
   CheckReport report_;

@@ -74,6 +74,7 @@ struct CheckReport {
   InputData data = InputData::random;
   std::vector<CheckedOutput> outputs{};  // of arange and ones: those of at most most_values_of_output elements
   std::vector<OutputError> errors{};  // of outputs that are compared by value, in the order of the claim
+  bool not_proven = false;  // nothing was found wrong, but roundings or overflow of float32 hide what would be: ok is false
   bool ok = false;       // all of the above hold, every output was compared, and the errors are within the tolerance
   std::vector<Diagnostic> problems;
 
@@ -94,7 +95,7 @@ double work_of_check(const Schedule& lowered, const CheckOptions& options);
 /// A claim that is a graph of operations may have some that round on integers too (ExactRange says which). What follows from these is compared within
 /// the tolerance that Comparison defines, on uniform data in float32 too if the schedule has bf16 buffers; all orders still have to give the same
 /// bits. A module on which integers prove nothing, since roundings may change its results on them beyond recognition (a softmax of large scores), is
-/// proven on uniform data in float32; one on which these prove nothing, on numbers in (0, 1).
+/// proven on uniform data in float32; one on which these prove nothing, on numbers in (0, 1); one on which nothing proves anything is not_proven.
 ///
 /// With arange or ones as inputs the proof runs on these, once in program order and in random orders, in float32, and the error is that of the proof.
 ///

@@ -239,5 +239,52 @@ TEST(Check, AModuleThatComputesBadlyOnEitherSignIsProvenOnPositiveNumbers) {
   EXPECT_FALSE(wrong.ok || wrong.bit_equal || nothing_proven(wrong)) << to_text(wrong.problems);
 }
 
+/// Y = scale X^power, of which the reference is 1 X^power, with roundings of a given size.
+class Power final : public SourceModule {
+ public:
+  Power(double power, double scale, double roundings) : power_{power}, scale_{scale}, roundings_{roundings} {}
+  Status execute(int, DeviceId, std::span<const Values> reads, std::span<Values> writes) const override {
+    for (std::size_t i = 0; i < reads[0].size(); ++i) writes[0][i] = static_cast<float>(scale_ * power_of(reads[0][i]));
+    return success();
+  }
+  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation) const override {
+    Results made;
+    for (const std::vector<Values>& of_device : inputs) {
+      Values& powers = made.outputs.emplace_back().emplace_back();
+      for (const double x : of_device[0]) powers.push_back(power_of(x) * (roundings ? 1 + roundings_ : 1));
+    }
+    return made;
+  }
+
+ private:
+  [[nodiscard]] double power_of(double x) const { return std::pow(std::abs(x), power_); }
+  double power_, scale_, roundings_;
+};
+
+CheckReport report_of_power(double power, double scale, double roundings) {
+  Schedule schedule{"module", mesh_of({{"x", 1, true}}), {{every_device(mesh_of({{"x", 1, true}})), {input("X", {64}, {{}}), output("Y", {64}, {{}})}, {}}}, SourceResults{}};
+  Program& program = schedule.programs[0];
+  Local task{LocalKind::opaque, {whole(program, 0)}, {whole(program, 1)}};
+  task.opaque.operation = 0;
+  add(program, "power", task);
+  schedule.source = std::make_shared<const Power>(power, scale, roundings);
+  return checked(schedule);
+}
+
+TEST(Check, AModuleWhoseResultsOnIntegersOverflowIsProvenOnUniformData) {
+  const CheckReport right = report_of_power(300, 1, 1e-7), wrong = report_of_power(300, 2, 1e-7);
+  EXPECT_TRUE(right.ok) << to_text(right.problems);
+  EXPECT_EQ(right.proven_on, "uniform float32 data");
+  EXPECT_FALSE(wrong.ok || wrong.not_proven) << to_text(wrong.problems);
+}
+
+TEST(Check, AModuleOfWhichNoDataProveAnythingIsNotProvenUnlessItIsWrong) {
+  const CheckReport right = report_of_power(1, 1, 1), wrong = report_of_power(1, 1e6, 1);
+  EXPECT_TRUE(right.not_proven && !right.ok) << to_text(right.problems);
+  EXPECT_THAT(to_text(right.problems), testing::HasSubstr("nothing is proven"));
+  EXPECT_THAT(to_text(right.problems), testing::HasSubstr("--data"));
+  EXPECT_FALSE(wrong.ok || wrong.not_proven) << to_text(wrong.problems);
+}
+
 }  // namespace
 }  // namespace podsim
