@@ -27,7 +27,7 @@ class SourceModule {
     bool exact = false;                        // float32 holds all values, and all sums in any order of their terms
   };
   /// Results that are off by what roundings may do: each by one part in 2^24, up or down by a hash of the seed; those of bf16 by one in 2^9, unless they are
-  /// carried in float32.
+  /// carried in float32. Results beyond the largest float32 are infinite, as on a device.
   struct Roundings {
     std::uint64_t seed = 0;
     bool bf16_in_f32 = false;

@@ -102,13 +102,15 @@ std::string check_table(const CheckReport& report, const std::optional<TrainingC
     const std::string_view of_what = report.is_residual ? "as relative residual" : "of the largest value";
     if (report.inexact.empty())
       rows.push_back({"bit-equal on " + data, yes(report.bit_equal)});
+    else if (report.not_proven)
+      rows.push_back({"right on " + report.proven_on, fmt::format("not proven, all orders bit-equal (roundings alone may make {:.3g} {}): {}", report.proof_tolerance, of_what, report.inexact)});
     else
       rows.push_back({"right on " + report.proven_on, fmt::format("{}, {:.3g} {} (allowed {:.3g}): {}",
-                                                      !report.bit_equal ? "NO" : report.not_proven ? "not proven, all orders bit-equal" : "yes, all orders bit-equal", report.proof_rel_error, of_what, report.proof_tolerance, report.inexact)});
+                                                      report.bit_equal ? "yes, all orders bit-equal" : "NO", report.proof_rel_error, of_what, report.proof_tolerance, report.inexact)});
     const std::string error = fmt::format("{:.3g} absolute, {:.3g} {}", report.max_abs_error, report.max_rel_error, of_what);
     rows.push_back({"largest error on " + (report.data == InputData::random ? "uniform data" : data),
                     report.tolerance < 1 ? fmt::format("{} (allowed {:.3g})", error, report.tolerance)
-                                         : fmt::format("{} (roundings alone may make {:.3g}: the proof is in float32)", error, report.tolerance)});
+                                         : fmt::format("{} (roundings alone may make {:.3g}{})", error, report.tolerance, report.not_proven ? "" : ": the proof is in float32")});
   }
   if (training) {
     for (std::size_t s = 0; s < training->losses.size(); ++s)

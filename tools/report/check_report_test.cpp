@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace podsim {
 namespace {
 
@@ -19,6 +21,8 @@ TEST(CheckReport, WhatIsNotProvenIsNotCalledWrong) {
   EXPECT_THAT(check_table(report, {}, {"m:4:3: k"}), ContainsRegex("\nok +not proven\n"));
   EXPECT_THAT(check_json(report, nullptr), HasSubstr("\"ok\": false"));
   EXPECT_THAT(check_json(report, nullptr), HasSubstr("\"proven\": false"));
+  report.compared = "the module", report.inexact = "exp rounds", report.bit_equal = true, report.proof_tolerance = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(check_table(report), ContainsRegex("\nright on integers +not proven, all orders bit-equal \\(roundings alone may make inf of the largest value\\): exp rounds\n"));
 }
 
 TEST(CheckReport, TheAnswerSaysWhatItLeavesOut) {

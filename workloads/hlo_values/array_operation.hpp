@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +102,9 @@ inline double made(HloArithmetic& arithmetic, double value) {
 /// The nearest number of a floating-point type of 8 bits, ties to even; NaN beyond its largest one. Other types: the value.
 double nearest_of_8_bits(HloType type, double value);
 
+/// Beyond the largest number of float32, whatever roundings made of that one: masks are made with it.
+constexpr double beyond_f32 = 0x1.01p128;
+
 /// A real value of a type was made by an operation that rounds.
 inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
   if (arithmetic.round_8_bits && bits_of(type) == 8) return made(arithmetic, nearest_of_8_bits(type, value));
@@ -110,6 +114,7 @@ inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
     // A branch on a random bit would be guessed wrong every other time.
     const std::uint64_t down = ~counter_hash(*arithmetic.perturb_seed, 0, arithmetic.results++) << 63;
     value += std::bit_cast<double>(std::bit_cast<std::uint64_t>(off) ^ down);
+    if (std::abs(value) > beyond_f32 && bits < 64) value = std::copysign(std::numeric_limits<double>::infinity(), value);
   }
   return made(arithmetic, value);
 }

@@ -229,6 +229,19 @@ TEST(HloElementwise, PerturbationIsOneRoundingUpOrDown) {
   EXPECT_FALSE(options.arithmetic.integral);
 }
 
+TEST(HloElementwise, PerturbedResultsBeyondFloat32AreInfiniteButTheMasksAtItsEndAreNot) {
+  const std::string body = "n = f32[2] subtract(p0, p0)\nm = f32[2] add(p0, n)\nl = f32[2] multiply(p0, p0)\nROOT r = f32[4] concatenate(m, l), dimensions={0}";
+  const HloArray ends = array("f32[2]", {-std::numeric_limits<float>::max(), std::numeric_limits<float>::max()});
+  const HloModule module = test::module_of(test::text_with({ends}, body));
+  HloRunOptions options;
+  options.arithmetic.perturb_seed = 7;
+  const auto run = interpret(module, {{{ends}}}, options);
+  ASSERT_TRUE(run);
+  const std::vector<double>& values = run->front()[0].reals;
+  EXPECT_TRUE(std::isfinite(values[0]) && std::isfinite(values[1]));
+  EXPECT_TRUE(std::isinf(values[2]) && std::isinf(values[3]));
+}
+
 TEST(HloElementwise, ExactnessIsCollected) {
   const HloModule module = test::module_of(test::text_with({array("f32[2]", {3, -5})}, "a = f32[2] add(p0, p0)\nROOT r = f32[2] multiply(a, p0)"));
   HloRunOptions options;

@@ -17,7 +17,7 @@ namespace podsim {
 struct HloArithmetic {
   /// If set, every real result of an operation that rounds, and every partial sum of a reduction, is off by one part in 2^24, up or down by a hash; in
   /// types of 16 bits by one part in 2^9, of fewer by one in 2^4, in f64 by one in 2^53. A sum of products is off by one part in 2^24 of the sum of their absolute
-  /// values, as its partial sums would make it. So two seeds show what roundings do to a result.
+  /// values, as its partial sums would make it. Beyond the largest f32 it is infinite, but in f64. So two seeds show what roundings do to a result.
   std::optional<std::uint64_t> perturb_seed{};
   bool narrow_as_f32 = false;  // types of 16 bits or fewer round as f32 does
   /// If set, results of types of 8 bits are the nearest numbers of the type, whatever the seed: they are meant to be coarse.

@@ -183,8 +183,8 @@ class Checker {
       seed = counter_hash(options_.seed, redrawn_stream, static_cast<std::uint64_t>(draw));
       reference = Reference::make(schedule_, numeric_options(seed, filling));
     }
-    const bool is_wide = drawn && reference && reference->widest_tolerance() > wide;
-    if (is_wide && std::holds_alternative<SourceResults>(schedule_.computes) && filling != Filling::positive && (filling == Filling::fractions || proof_ == filling)) {
+    const bool is_wide = filling != Filling::uniform && reference && reference->widest_tolerance() > wide;
+    if (is_wide && drawn && std::holds_alternative<SourceResults>(schedule_.computes) && filling != Filling::positive && (filling == Filling::fractions || proof_ == filling)) {
       // A module may compute badly on any integers, as the softmax of large scores; numbers below 1 are what it is made for. And on numbers of either sign: half of the
       // second moments of Adam are none then, and whether the root of one near 0 is a number, roundings decide.
       const bool is_proof = proof_ == filling;
@@ -194,11 +194,13 @@ class Checker {
       seed = options_.seed;
       return reference_of(seed, filling, data);
     }
-    if (is_wide)
-      nothing_proven_ = Diagnostic{{}, fmt::format("on {} nothing is proven: {}; other data (--data arange or ones) or other sizes may prove something", data,
-                                                   std::isinf(reference->widest_tolerance())
+    if (is_wide) {
+      report_.proof_tolerance = reference->widest_tolerance();
+      nothing_proven_ = Diagnostic{{}, fmt::format("on {} nothing is proven: {}; other data (--data) or other sizes may prove something", data,
+                                                   std::isinf(report_.proof_tolerance)
                                                        ? "float32 overflows, or roundings decide what is a number"
-                                                       : fmt::format("roundings of float32 may change the result by {:.3g} of its largest value", reference->widest_tolerance()))};
+                                                       : fmt::format("roundings of float32 may change the result by {:.3g} of its largest value", report_.proof_tolerance))};
+    }
     return reference;
   }
 
@@ -264,7 +266,7 @@ class Checker {
     if (is_given()) note_error(*comparison);
     if (!comparison->exact && report_.inexact.empty() && std::holds_alternative<SourceResults>(schedule_.computes))
       report_.inexact = "float32 rounds what the module computes";
-    if (comparison->tolerance > 0 && comparison->max_rel_error * report_.proof_tolerance >= report_.proof_rel_error * comparison->tolerance)
+    if (!nothing_proven_ && comparison->tolerance > 0 && comparison->max_rel_error * report_.proof_tolerance >= report_.proof_rel_error * comparison->tolerance)
       report_.proof_rel_error = comparison->max_rel_error, report_.proof_tolerance = comparison->tolerance;
     if (comparison->agrees) return success();
     report_.bit_equal = false;

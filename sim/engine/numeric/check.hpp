@@ -66,7 +66,7 @@ struct CheckReport {
   std::string inexact{};       // why some results on integers are compared within a tolerance: the first operation that rounds; empty: all are exact
   std::string proven_on = "integers";  // or "uniform float32 data", "positive float32 data", "arange", "ones": the data of the proof
   double proof_rel_error = 0;  // of these, on integers and on uniform data in float32: the worst one for its tolerance
-  double proof_tolerance = 0;
+  double proof_tolerance = 0;  // where it hides everything (not_proven), the widest one of an output; infinite: of float32 that overflows
   double max_abs_error = 0;  // on uniform data, in program order; 0 if nothing was compared
   double max_rel_error = 0;
   double tolerance = 0;  // of max_rel_error
@@ -97,7 +97,8 @@ double work_of_check(const Schedule& lowered, const CheckOptions& options);
 /// bits. A module on which integers prove nothing, since roundings may change its results on them beyond recognition (a softmax of large scores), is
 /// proven on uniform data in float32; one on which these prove nothing, on numbers in (0, 1); one on which nothing proves anything is not_proven.
 ///
-/// With arange or ones as inputs the proof runs on these, once in program order and in random orders, in float32, and the error is that of the proof.
+/// With arange or ones as inputs the proof runs on these, once in program order and in random orders, in float32, and the error is that of the proof;
+/// where they prove nothing, it is not_proven.
 ///
 /// Uniform data, in program order and in the buffers' own dtypes, gives the error that users of the schedule will see. Its tolerance follows from the
 /// number of roundings (see Comparison). In bf16, deep graphs may allow more than the largest value: then this error proves nothing, the proof in

@@ -251,24 +251,25 @@ class Power final : public SourceModule {
     Results made;
     for (const std::vector<Values>& of_device : inputs) {
       Values& powers = made.outputs.emplace_back().emplace_back();
-      for (const double x : of_device[0]) powers.push_back(power_of(x) * (roundings ? 1 + roundings_ : 1));
+      for (const double x : of_device[0]) powers.push_back(roundings ? stored(power_of(x) * (1 + roundings_)) : power_of(x));
     }
     return made;
   }
 
  private:
+  static double stored(double value) { return value > std::numeric_limits<float>::max() ? std::numeric_limits<double>::infinity() : value; }
   [[nodiscard]] double power_of(double x) const { return std::pow(std::abs(x), power_); }
   double power_, scale_, roundings_;
 };
 
-CheckReport report_of_power(double power, double scale, double roundings) {
+CheckReport report_of_power(double power, double scale, double roundings, InputData data = InputData::random) {
   Schedule schedule{"module", mesh_of({{"x", 1, true}}), {{every_device(mesh_of({{"x", 1, true}})), {input("X", {64}, {{}}), output("Y", {64}, {{}})}, {}}}, SourceResults{}};
   Program& program = schedule.programs[0];
   Local task{LocalKind::opaque, {whole(program, 0)}, {whole(program, 1)}};
   task.opaque.operation = 0;
   add(program, "power", task);
   schedule.source = std::make_shared<const Power>(power, scale, roundings);
-  return checked(schedule);
+  return checked(schedule, {.data = data});
 }
 
 TEST(Check, AModuleWhoseResultsOnIntegersOverflowIsProvenOnUniformData) {
@@ -279,11 +280,14 @@ TEST(Check, AModuleWhoseResultsOnIntegersOverflowIsProvenOnUniformData) {
 }
 
 TEST(Check, AModuleOfWhichNoDataProveAnythingIsNotProvenUnlessItIsWrong) {
-  const CheckReport right = report_of_power(1, 1, 1), wrong = report_of_power(1, 1e6, 1);
-  EXPECT_TRUE(right.not_proven && !right.ok) << to_text(right.problems);
-  EXPECT_THAT(to_text(right.problems), testing::HasSubstr("nothing is proven"));
-  EXPECT_THAT(to_text(right.problems), testing::HasSubstr("--data"));
-  EXPECT_FALSE(wrong.ok || wrong.not_proven) << to_text(wrong.problems);
+  for (const InputData data : {InputData::random, InputData::arange, InputData::ones}) {
+    const CheckReport right = report_of_power(1, 1, 1, data), wrong = report_of_power(1, 1e6, 1, data);
+    EXPECT_TRUE(right.not_proven && !right.ok) << to_text(right.problems);
+    EXPECT_EQ(right.proof_tolerance, 8);
+    EXPECT_THAT(to_text(right.problems), testing::HasSubstr("nothing is proven"));
+    EXPECT_THAT(to_text(right.problems), testing::HasSubstr("--data"));
+    EXPECT_FALSE(wrong.ok || wrong.not_proven) << to_text(wrong.problems);
+  }
 }
 
 }  // namespace

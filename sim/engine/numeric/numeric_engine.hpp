@@ -117,7 +117,7 @@ class Reference {
   static Expected<Reference> make(const Schedule& lowered, const NumericOptions& options);
   /// An upper bound on the bytes that make() allocates; saturates. The schedule must be well-shaped.
   static Bytes bytes_needed(const Schedule& lowered);
-  /// Of all outputs; 0: all are exact. Infinite where a result is beyond the largest float32: what a device makes of that proves nothing.
+  /// Of all outputs; 0: all are exact. Infinite where float32 overflows, or roundings decide what is a number: what a device makes of that proves nothing.
   [[nodiscard]] double widest_tolerance() const;
   /// If cancelled, some elements are not compared.
   [[nodiscard]] Comparison compare(const Tensors& tensors) const;

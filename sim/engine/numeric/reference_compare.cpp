@@ -149,8 +149,6 @@ class Reference::Comparer {
 };
 
 double Reference::widest_tolerance() const {
-  const auto overflows = [](double largest) { return largest > static_cast<double>(std::numeric_limits<float>::max()); };
-  if (std::any_of(contents_->largest.begin(), contents_->largest.end(), overflows)) return infinite;
   const std::vector<double>& each = contents_->tolerance;
   return each.empty() ? 0 : *std::max_element(each.begin(), each.end());
 }
