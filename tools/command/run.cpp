@@ -24,7 +24,7 @@ namespace {
 OptionGroup run_options() {
   using enum FieldKind::Group;
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence", true},
-                            {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown"},
+                            {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown, or known only as a lower bound"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
   return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, trace_options(), record_options(), chakra_options(),
                  output_options(table_json_csv)});
@@ -168,7 +168,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   }
   const int printed = print_output(options, text_of(answer->run, answer->details, options, console), console);
   const auto& module = answer->run.row.problem.hlo;
-  if (printed == exit_done && options.flag("strict") && module != nullptr && !module->trust.coverage.unknown_names.empty()) return exit_false;
+  if (printed == exit_done && options.flag("strict") && module != nullptr && !why_at_least(module->trust.coverage).empty()) return exit_false;
   return printed;
 }
 

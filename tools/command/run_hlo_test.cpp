@@ -69,6 +69,20 @@ TEST(RunHlo, TimesOfModulesWithUnknownCostsAreLowerBounds) {
   EXPECT_EQ(json_of("show hlo " + folder.file("m.hlo", module) + " --machine tpu_v5e")["coverage"], coverage) << "counting and running say the same";
 }
 
+TEST(RunHlo, TimesOfModulesWithSequentialFactorisationsAreLowerBounds) {
+  const std::string module =
+      "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[256,128] parameter(0)\n  ROOT q = (f32[256,128], f32[128]) custom-call(x), custom_call_target=\"QrDecompositionBlock\"\n}\n";
+  const test::Folder folder;
+  const std::string file = folder.file("m.hlo", module), command = "run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + file;
+  EXPECT_THAT(podsim(command).out, ::testing::ContainsRegex("time +at least [0-9.]+ us  \\(1 of 1 instructions, a lower bound: QrDecompositionBlock\\)"));
+  EXPECT_THAT(podsim("show hlo " + file + " --machine tpu_v5e").out, HasSubstr("times are at least these: 1 of 1 instructions, a lower bound: QrDecompositionBlock"));
+  EXPECT_EQ(podsim(command + " --strict").status, exit_false);
+  const ordered_json coverage = json_of(command)["coverage"];
+  EXPECT_EQ(coverage["lower_bound"]["instructions"], 1);
+  EXPECT_EQ(coverage["lower_bound_names"]["QrDecompositionBlock"], 1);
+  EXPECT_EQ(podsim(command + " --custom-call QrDecompositionBlock=1GFLOP --strict").status, exit_done);
+}
+
 TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
   const std::string module =
       "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "

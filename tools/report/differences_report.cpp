@@ -37,7 +37,7 @@ std::string differences_table(const ModuleComparison& comparison) {
   std::vector<std::vector<std::string>> rows{{"schedule", "time", "compute", "exposed comm", "link traffic"}, figures(comparison.module, result)};
   for (const ComparedSchedule& schedule : comparison.schedules) rows.push_back(figures(schedule.name, schedule.row.result));
   text += table(rows, 1);
-  if (const std::string unknown = unknown_text(comparison.trust.coverage); !unknown.empty()) text += fmt::format("{} takes at least this: {}\n", comparison.module, unknown);
+  if (const std::string why = why_at_least(comparison.trust.coverage); !why.empty()) text += fmt::format("{} takes at least this: {}\n", comparison.module, why);
   for (const ComparedSchedule& schedule : comparison.schedules) {
     text += fmt::format("\nbeside {}\n", schedule.name);
     std::vector<std::vector<std::string>> cells{{"difference", "instruction", "takes", "costs"}};

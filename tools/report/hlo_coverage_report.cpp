@@ -12,8 +12,15 @@ namespace {
 
 constexpr std::size_t most_estimates = 3;
 
-std::array<std::pair<const char*, const HloCovered*>, 3> parts_of(const HloCoverage& coverage) {
-  return {{{"known", &coverage.known}, {"estimated", &coverage.estimated}, {"unknown", &coverage.unknown}}};
+struct Part {
+  const char *key, *word;
+  const HloCovered* covered;
+};
+std::array<Part, 4> parts_of(const HloCoverage& coverage) {
+  return {{{"known", "known", &coverage.known},
+           {"estimated", "estimated", &coverage.estimated},
+           {"lower_bound", "a lower bound", &coverage.lower_bound},
+           {"unknown", "unknown", &coverage.unknown}}};
 }
 
 /// Whole numbers, which sums of executions are, as such.
@@ -24,10 +31,15 @@ Json number(double whole) {
 }  // namespace
 
 Json coverage_json(const HloCoverage& coverage) {
-  Json json = Json::object(), names = Json::object();
-  for (const auto& [name, part] : parts_of(coverage)) json.set(name, Json{{"instructions", number(part->instructions)}, {"bytes", number(part->bytes)}, {"time_s", part->time.count()}});
-  for (const auto& [name, count] : coverage.unknown_names) names.set(name, number(count));
-  json.set("unknown_names", std::move(names));
+  Json json = Json::object();
+  for (const auto& [key, word, part] : parts_of(coverage)) json.set(key, Json{{"instructions", number(part->instructions)}, {"bytes", number(part->bytes)}, {"time_s", part->time.count()}});
+  const auto set_names = [&](const char* key, const std::map<std::string, double>& executions) {
+    Json names = Json::object();
+    for (const auto& [name, count] : executions) names.set(name, number(count));
+    json.set(key, std::move(names));
+  };
+  set_names("lower_bound_names", coverage.lower_bound_names);
+  set_names("unknown_names", coverage.unknown_names);
   return json;
 }
 
@@ -39,9 +51,9 @@ Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstim
 
 std::string coverage_text(const HloCoverage& coverage) {
   std::string text;
-  for (const auto& [name, part] : parts_of(coverage)) {
+  for (const auto& [key, word, part] : parts_of(coverage)) {
     if (part->instructions == 0) continue;
-    text += fmt::format("{}{}: {:.0f} instruction{}, {}, {}", text.empty() ? "" : "; ", name, part->instructions, part->instructions == 1 ? "" : "s", bytes_text(part->bytes), to_text(part->time));
+    text += fmt::format("{}{}: {:.0f} instruction{}, {}, {}", text.empty() ? "" : "; ", word, part->instructions, part->instructions == 1 ? "" : "s", bytes_text(part->bytes), to_text(part->time));
   }
   return text;
 }

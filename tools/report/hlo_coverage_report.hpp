@@ -10,7 +10,7 @@
 
 namespace podsim {
 
-/// `known, estimated, unknown: {instructions, bytes, time_s}, unknown_names: {name: executions}`
+/// `known, estimated, lower_bound, unknown: {instructions, bytes, time_s}, lower_bound_names, unknown_names: {name: executions}`
 Json coverage_json(const HloCoverage& coverage);
 /// `[ {instruction, time_s, compiler_s, count} ]`
 Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);

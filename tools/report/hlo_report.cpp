@@ -338,7 +338,7 @@ Json opaque_json(const HloModule& module, const std::vector<HloOpaqueCount>& cal
   Json json = Json::array();
   for (const HloOpaqueCount& call : calls) {
     Json row{{"instruction", name_at(module, call.place)}, {"target", call.target}};
-    if (costs) row.update({{"flops", call.cost.flops}, {"vector", call.cost.vector}, {"evidence", call.cost.evidence == HloEvidence::known ? "known" : "estimated"}});
+    if (costs) row.update({{"flops", call.cost.flops}, {"vector", call.cost.vector}, {"evidence", name_of(call.cost.evidence)}});
     row.update({{"why", or_null(call.cost.why)}, {"bytes", (costs && call.cost.bytes ? *call.cost.bytes : call.bytes).count()}, {"count", call.count}});
     json.push_back(std::move(row));
   }
@@ -375,7 +375,7 @@ Expected<std::string> hlo_table(const ShownHlo& shown) {
   text += '\n';
   text += collectives_text(shown, *rows) + products_text(shown) + transforms_text(shown) + windows_text(shown) + rest_text(shown);
   text += fmt::format("costs: {}\n", coverage_text(shown.summary.coverage));
-  if (const std::string unknown = unknown_text(shown.summary.coverage); !unknown.empty()) text += unknown + "\n";
+  if (const std::string why = why_at_least(shown.summary.coverage); !why.empty()) text += "times are at least these: " + why + "\n";
   if (const auto others = other_estimates(shown); !others.empty()) text += fmt::format("the compiler estimates otherwise: {}\n", other_estimates_text(others));
   if (const auto memory = peak_memory_of(module))
     text += "memory: " + module_memory_text(*memory, shown.hbm) + "\n";

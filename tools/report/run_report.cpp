@@ -392,10 +392,9 @@ std::string result_json(const Run& run, const Details& details) {
 
 namespace {
 
-/// A lower bound where the cost of an instruction is unknown.
 std::string module_time_text(double makespan_s, const HloCoverage& coverage) {
-  const std::string unknown = unknown_text(coverage);
-  return unknown.empty() ? time_text(makespan_s) : fmt::format("at least {}  ({})", time_text(makespan_s), unknown);
+  const std::string why = why_at_least(coverage);
+  return why.empty() ? time_text(makespan_s) : fmt::format("at least {}  ({})", time_text(makespan_s), why);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ def row_of(podsim, module):
         return [name, f"status {done.returncode}: {done.stderr.strip().replace(str(HERE), '.')[:300]}"]
     run = json.loads(done.stdout)
     coverage = run["coverage"]
-    in_all = sum(coverage[kind]["time_s"] for kind in ("known", "estimated", "unknown")) or 1
+    in_all = sum(coverage[kind]["time_s"] for kind in ("known", "estimated", "lower_bound", "unknown")) or 1
 
     def share(kind):
         return f"{coverage[kind]['time_s'] / in_all:.4f}"
@@ -42,7 +42,7 @@ def row_of(podsim, module):
         *(f"{memory[key] / 1e6:.3f}" for key in ("hbm_peak", "hbm_allocated")),
         share("known"),
         share("estimated"),
-        " ".join(f"{target} x{count}" for target, count in sorted(coverage["unknown_names"].items())),
+        " ".join(f"{target} x{count}" for kind in ("unknown", "lower_bound") for target, count in sorted(coverage[f"{kind}_names"].items())),
     ]
 
 

@@ -300,7 +300,7 @@ TEST(HloCost, GroupedProductsCountEachRowOnce) {
 TEST(HloCost, FactorisationsAndSortsAreEstimated) {
   const HloTaskCost panel = cost_of("ENTRY e { a = f32[96,96] parameter(0)\n ROOT r = f32[96,96] custom-call(a), custom_call_target=\"Cholesky\" }");
   EXPECT_EQ(panel.vector, 96 * 96 * 96 / 3);
-  EXPECT_EQ(panel.evidence, HloEvidence::estimated);
+  EXPECT_EQ(panel.evidence, HloEvidence::lower_bound) << "its columns depend on each other";
   EXPECT_EQ(cost_of("ENTRY e { a = f32[1024,96] parameter(0)\n ROOT r = (f32[1024,96], s32[96]) custom-call(a), custom_call_target=\"LuDecompositionBlock\" }").vector, 1024 * 96 * 96 - 96 * 96 * 96 / 3);
   EXPECT_EQ(cost_of("ENTRY e { a = f32[2,96,96] parameter(0)\n ROOT r = f32[2,96,96] custom-call(a), custom_call_target=\"CompactWyHelper\" }").vector, 2 * 96 * 96 * 96 / 3) << "of reflections: a triangle's inverse";
   const HloTaskCost sort = cost_of("ENTRY e { k = u32[1000] parameter(0)\n v = f32[1000] parameter(1)\n ROOT r = (u32[1000], f32[1000], u8[9]) custom-call(k, v), custom_call_target=\"__cub$DeviceRadixSort\" }");
@@ -314,7 +314,7 @@ TEST(HloCost, CallsOfGpuLibrariesOfLinearAlgebraAreEstimated) {
   };
   const HloTaskCost solve = call("a = f32[3,256,256] parameter(0)\n b = f32[3,256,8] parameter(1)", "(f32[3,256,8], s8[0])", "a, b", "__cublas$triangularSolve");
   EXPECT_EQ(solve.vector, 3 * 256 * 256 * 8);
-  EXPECT_EQ(solve.evidence, HloEvidence::estimated);
+  EXPECT_EQ(solve.evidence, HloEvidence::lower_bound);
   EXPECT_EQ(call("a = f32[96,96] parameter(0)", "(f32[96,96], f32[96], f32[95], f32[95], s32[])", "a", "cusolver_sytrd_ffi").vector, 4 * 96 * 96 * 96 / 3);
   const HloTaskCost top = call("a = f32[64,1024] parameter(0)", "(f32[64,8], s32[64,8])", "a", "__gpu$TopK");
   EXPECT_EQ(top.vector, 64 * 1024);
@@ -423,10 +423,30 @@ TEST(HloCost, CoverageCountsExecutions) {
   EXPECT_EQ(coverage.unknown.instructions, 8);
   EXPECT_EQ(coverage.unknown.bytes, 8 * 8000);
   EXPECT_THAT(coverage.unknown_names, ElementsAre(Pair("odd", 1), Pair("pfft3d", 7)));
-  EXPECT_EQ(unknown_text(coverage), "8 of 16 instructions, unknown: pfft3d x 7, odd");
+  EXPECT_EQ(why_at_least(coverage), "8 of 16 instructions, unknown: pfft3d x 7, odd");
   HloCountOptions given;
   given.custom_calls = {{"pfft3d", {1000, std::nullopt}}};
-  EXPECT_EQ(unknown_text(trust_of(module, plain_machine(), given).coverage), "1 of 16 instructions, unknown: odd");
+  EXPECT_EQ(why_at_least(trust_of(module, plain_machine(), given).coverage), "1 of 16 instructions, unknown: odd");
+}
+
+/// A column waits for the one before it, so that no unit reaches its rate: times are lower bounds, but where the machine knows what a pivot takes.
+TEST(HloCost, FactorisationsAreLowerBoundsButWherePivotsAreKnown) {
+  const auto trust = [](const std::string& call, const Machine& machine) {
+    return trust_of(module_of("HloModule m, is_scheduled=true\nENTRY e { a = f32[8,96,96] parameter(0)\n b = f32[8,96,4] parameter(1)\n u = f32[8,96,96] custom-call(a), custom_call_target=\"odd\"\n ROOT r = " + call + " }\n"), machine).coverage;
+  };
+  Machine gpu = plain_machine();
+  const std::string lu = "(f32[8,96,96], s32[8,96], s32[8]) custom-call(a), custom_call_target=\"cusolver_getrf_ffi\"";
+  EXPECT_EQ(why_at_least(trust(lu, gpu)), "1 of 2 instructions, unknown: odd; 1, a lower bound: cusolver_getrf_ffi");
+  gpu.chip.pivot_latency = Seconds{2e-6};
+  const HloCoverage known = trust(lu, gpu);
+  EXPECT_EQ(why_at_least(known), "1 of 2 instructions, unknown: odd");
+  EXPECT_GE(known.estimated.time.count(), 96 * 2e-6) << "all matrices side by side";
+  EXPECT_LT(known.estimated.time.count(), 96 * 3e-6);
+  for (const auto& [call, name] : std::vector<std::pair<std::string, std::string>>{
+           {"(f32[8,96,96], f32[8,96], s32[8]) custom-call(a), custom_call_target=\"cusolver_syevd_ffi\"", "cusolver_syevd_ffi"},
+           {"f32[8,96,96] cholesky(a), lower=true", "cholesky"},
+           {"f32[8,96,4] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE", "triangular-solve"}})
+    EXPECT_EQ(why_at_least(trust(call, gpu)), "1 of 2 instructions, unknown: odd; 1, a lower bound: " + name);
 }
 
 TEST(HloCost, WhatTheCompilerEstimatesOtherwiseIsNamed) {

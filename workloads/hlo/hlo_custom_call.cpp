@@ -320,7 +320,8 @@ Counted factorisation(const OneCall& call) {
   double batch = 1;
   for (std::size_t d = 0; d + 2 < matrix.rank(); ++d) batch *= static_cast<double>(matrix.dims[d]);
   const auto [n, m] = std::minmax({static_cast<double>(matrix.dims[matrix.rank() - 2]), static_cast<double>(matrix.dims.back())});
-  HloCustomCall made = counted(call, 0, HloEvidence::estimated, "its columns depend on each other: at least this");
+  HloCustomCall made = counted(call, 0, HloEvidence::lower_bound, "its columns depend on each other: at least this");
+  if (known->word == "LuDecomposition" || known->word == "getrf") made.pivots = static_cast<std::int64_t>(n);
   made.vector = static_cast<std::int64_t>(std::min(0x1p61, batch * known->flops(m, n)));
   return made;
 }
@@ -330,7 +331,7 @@ Counted triangular_solve(const OneCall& call) {
   const HloShape* const triangle = operand_shape(call.computation, call.instruction, 0);
   const HloShape* const sides = operand_shape(call.computation, call.instruction, 1);
   if (call.target != "__cublas$triangularSolve" || triangle == nullptr || sides == nullptr || triangle->rank() < 2 || !sides->is_array()) return std::nullopt;
-  HloCustomCall made = counted(call, 0, HloEvidence::estimated, "its rows depend on each other: at least this");
+  HloCustomCall made = counted(call, 0, HloEvidence::lower_bound, "its rows depend on each other: at least this");
   made.vector = saturating_product({elements_of(*sides), triangle->dims.back()});
   return made;
 }

@@ -36,6 +36,7 @@ struct HloCustomCall {
   std::optional<HloProduct> product{};   // if it is one product
   std::optional<Bytes> bytes{};          // across HBM; none: operands and results
   std::optional<RadixSort> sort{};       // cub's, whose kernels its bytes are of
+  std::int64_t pivots = 0;               // of an LU factorisation: columns, each of which waits for the pivot before it; of a batch once
   HloEvidence evidence = HloEvidence::unknown;
   std::string why{};                     // why it is not known, or what an estimate rests on
 };
@@ -55,7 +56,8 @@ struct HloCustomCall {
 ///   paged attention                by name, on TPUs: as if all pages in the tables were full; bytes of these pages
 ///   te_gemm*, others of te_*       of TransformerEngine: 2 mnk of the operands 0 and 2; norms, activations, softmax, quantisation by their elements
 ///   gmm, tgmm                      by name, of megablox: 2 m k n of [m,k] and [groups,k,n], or of [k,m], [m,n] -> [groups,k,n]
-///   factorisations                 Cholesky, LU, QR, eigenvalues, singular values, inverses of triangles by LAPACK's counts: column after column, so on the vector unit
+///   factorisations                 Cholesky, LU, QR, eigenvalues, singular values, inverses of triangles by LAPACK's counts: column after column, so on the vector unit, and a
+///                                  lower bound; of LU the machine may know what a column waits for (Chip::pivot_latency)
 ///   sorts of cub                   radix_sort_cost()
 ///   indices, TopK                  one operation for each element of the first operand
 /// Sources: FlashAttention-2, section 2.3; TransformerEngine's NVTE_Mask_Type (2 to 5 are causal); LAPACK Working Note 41; Golub and Van Loan, sections 5.2,

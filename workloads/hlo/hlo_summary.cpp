@@ -40,7 +40,7 @@ class Counter {
   Expected<HloSummary> count() {
     if (const auto ok = count_executions(); !ok) return ok.error();
     for (int c = 0; c < static_cast<int>(module_.computations.size()); ++c) list(c);
-    const Seconds least = share_worth_telling * (summary_.coverage.known.time + summary_.coverage.estimated.time + summary_.coverage.unknown.time);
+    const Seconds least = share_worth_telling * summary_.coverage.time();
     for (const HloOtherEstimate& other : short_)
       if (static_cast<double>(other.count) * std::abs((other.time - other.compiler).count()) > least.count()) summary_.other_estimates.push_back(other);
     std::ranges::stable_sort(summary_.other_estimates, std::greater{}, [](const HloOtherEstimate& other) { return std::abs((other.time - other.compiler).count()) * static_cast<double>(other.count); });
@@ -211,6 +211,16 @@ class Counter {
     return opcode == HloOpcode::send || opcode == HloOpcode::recv || opcode == HloOpcode::infeed || opcode == HloOpcode::outfeed;
   }
 
+  static HloCovered& part_of(HloCoverage& coverage, HloEvidence evidence) {
+    switch (evidence) {
+      case HloEvidence::known: return coverage.known;
+      case HloEvidence::estimated: return coverage.estimated;
+      case HloEvidence::lower_bound: return coverage.lower_bound;
+      case HloEvidence::unknown: break;
+    }
+    return coverage.unknown;
+  }
+
   /// Adds an instruction that runs by control flow or asynchronously.
   void cover(const HloPlace& place, std::int64_t count) {
     const HloInstruction& instruction = at(place);
@@ -224,12 +234,13 @@ class Counter {
     estimate(place, time, count);
     if (!does_something) return;
     HloCoverage& coverage = summary_.coverage;
-    HloCovered& share = cost.evidence == HloEvidence::known ? coverage.known : cost.evidence == HloEvidence::estimated ? coverage.estimated : coverage.unknown;
+    HloCovered& share = part_of(coverage, cost.evidence);
     const auto times = static_cast<double>(count);
     share.instructions += times;
     share.bytes += times * cost.bytes;
     share.time = share.time + times * time;
-    if (cost.evidence == HloEvidence::unknown) coverage.unknown_names[cost.unknown] += times;
+    if (cost.evidence == HloEvidence::lower_bound) coverage.lower_bound_names[cost.not_known] += times;
+    if (cost.evidence == HloEvidence::unknown) coverage.unknown_names[cost.not_known] += times;
   }
 
   /// Keeps what the compiler estimates of an instruction where that is far from its time here.
@@ -309,15 +320,21 @@ HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCoun
   return trust;
 }
 
-std::string unknown_text(const HloCoverage& coverage) {
-  if (coverage.unknown_names.empty()) return {};
-  constexpr std::size_t most_names = 4;
-  std::vector<std::pair<std::string, double>> names{coverage.unknown_names.begin(), coverage.unknown_names.end()};
-  std::ranges::stable_sort(names, std::greater{}, [](const auto& name) { return name.second; });
-  std::string text = fmt::format("{:.0f} of {:.0f} instructions, unknown: ", coverage.unknown.instructions, coverage.instructions());
-  for (std::size_t i = 0; i < names.size() && i < most_names; ++i)
-    text += fmt::format("{}{}{}", i == 0 ? "" : ", ", names[i].first, names[i].second > 1 ? fmt::format(" x {:.0f}", names[i].second) : "");
-  return names.size() > most_names ? text + fmt::format(" and {} more", names.size() - most_names) : text;
+std::string why_at_least(const HloCoverage& coverage) {
+  std::string text;
+  const auto add = [&](const HloCovered& part, const char* what, const std::map<std::string, double>& executions) {
+    if (executions.empty()) return;
+    constexpr std::size_t most_names = 4;
+    std::vector<std::pair<std::string, double>> names{executions.begin(), executions.end()};
+    std::ranges::stable_sort(names, std::greater{}, [](const auto& name) { return name.second; });
+    text += fmt::format("{}{:.0f}{}, {}: ", text.empty() ? "" : "; ", part.instructions, text.empty() ? fmt::format(" of {:.0f} instructions", coverage.instructions()) : "", what);
+    for (std::size_t i = 0; i < names.size() && i < most_names; ++i)
+      text += fmt::format("{}{}{}", i == 0 ? "" : ", ", names[i].first, names[i].second > 1 ? fmt::format(" x {:.0f}", names[i].second) : "");
+    if (names.size() > most_names) text += fmt::format(" and {} more", names.size() - most_names);
+  };
+  add(coverage.unknown, "unknown", coverage.unknown_names);
+  add(coverage.lower_bound, "a lower bound", coverage.lower_bound_names);
+  return text;
 }
 
 HloCollectiveBytes collective_bytes(const HloModule& module, const HloComputation& computation, const HloInstruction& collective) {

@@ -123,9 +123,10 @@ struct HloCovered {
 
 /// How far the costs of what a module runs are known. A fusion is one instruction; collectives count as known ones, whose time links decide.
 struct HloCoverage {
-  HloCovered known{}, estimated{}, unknown{};
-  std::map<std::string, double> unknown_names{};  // executions by target, kernel or opcode
-  [[nodiscard]] double instructions() const { return known.instructions + estimated.instructions + unknown.instructions; }
+  HloCovered known{}, estimated{}, lower_bound{}, unknown{};  // by HloEvidence
+  std::map<std::string, double> lower_bound_names{}, unknown_names{};  // executions by target, kernel or opcode
+  [[nodiscard]] double instructions() const { return known.instructions + estimated.instructions + lower_bound.instructions + unknown.instructions; }
+  [[nodiscard]] Seconds time() const { return known.time + estimated.time + lower_bound.time + unknown.time; }
 };
 
 /// An instruction whose time on the machine is far from what the compiler estimated.
@@ -166,8 +167,9 @@ struct HloTrust {
 };
 HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options = {});
 
-/// "3 of 412 instructions, unknown: pfft3d x 2, scan"; empty: all costs are known or estimated.
-std::string unknown_text(const HloCoverage& coverage);
+/// Why the time of a module is only a lower bound: "3 of 412 instructions, unknown: pfft3d x 2, scan; 1, a lower bound: Cholesky"; empty: all costs are known or
+/// estimated.
+std::string why_at_least(const HloCoverage& coverage);
 
 /// Input and result of a collective without padding; of what a cut file lacks, from the other side.
 struct HloCollectiveBytes {

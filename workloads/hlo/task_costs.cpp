@@ -25,15 +25,20 @@ HloTaskCost estimated(double vector, std::string why) {
   cost.vector = vector, cost.evidence = HloEvidence::estimated, cost.why = std::move(why);
   return cost;
 }
-/// What an instruction of unknown cost is known by.
+/// What an instruction is known by whose cost is not.
 std::string name_of_unknown(const HloInstruction& instruction) {
   return instruction.opcode == HloOpcode::custom_call ? custom_call_name(instruction) : opcode_text(instruction);
 }
 
 HloTaskCost unknown(const HloInstruction& instruction, std::string why) {
   HloTaskCost cost;
-  cost.unknown = name_of_unknown(instruction);
+  cost.not_known = name_of_unknown(instruction);
   cost.evidence = HloEvidence::unknown, cost.why = std::move(why);
+  return cost;
+}
+HloTaskCost at_least(const HloInstruction& instruction, double vector, std::string why) {
+  HloTaskCost cost = unknown(instruction, std::move(why));
+  cost.vector = vector, cost.evidence = HloEvidence::lower_bound;
   return cost;
 }
 
@@ -170,6 +175,7 @@ HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instr
 
 HloTaskCosts::HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, const Machine* machine, bool tolerant)
     : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module} {
+  if (machine != nullptr) pivot_latency_ = machine->chip.pivot_latency;
   if (machine != nullptr && module.is_scheduled && machine->chip.cycle == Seconds{} && !is_of_tpu_compiler(module)) {
     gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
     gpu_memory_ = machine->chip.hbm_bandwidth;
@@ -185,7 +191,7 @@ Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
     made.matrix += part.matrix, made.vector += part.vector, made.transforms += part.transforms, made.products += part.products, made.core += part.core, made.kernels = std::max(made.kernels, part.kernels);
     if (part.sort) made.sort = part.sort;
     if (part.matrix > largest) made.rate = part.rate, made.product = part.product, largest = part.matrix;
-    if (part.evidence > made.evidence) made.evidence = part.evidence, made.why = part.why, made.unknown = part.unknown;
+    if (part.evidence > made.evidence) made.evidence = part.evidence, made.why = part.why, made.not_known = part.not_known;
   };
   for (int i = 0; i < static_cast<int>(body.instructions.size()); ++i) {
     const HloInstruction& instruction = body.instructions[static_cast<std::size_t>(i)];
@@ -281,11 +287,11 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
     case HloOpcode::topk: return estimated(elements(first), "an operation for each element");
     case HloOpcode::cholesky: {
       const double n = first == nullptr || first->rank() < 2 ? 0 : number(first->dims.back());
-      return estimated(elements(first) * n / 3, "its columns depend on each other: at least this");
+      return at_least(instruction, elements(first) * n / 3, "its columns depend on each other: at least this");
     }
     case HloOpcode::triangular_solve: {
       const double n = first == nullptr || first->rank() < 2 ? 0 : number(first->dims.back());
-      return estimated(number(elements_of(*instruction.shape)) * n, "its rows depend on each other: at least this");
+      return at_least(instruction, number(elements_of(*instruction.shape)) * n, "its rows depend on each other: at least this");
     }
     case HloOpcode::fft:
       cost = estimated(transform_of(instruction).flops, "5 n log2 n of each transform");
@@ -312,7 +318,9 @@ HloTaskCost HloTaskCosts::custom_call(const HloComputation& computation, const H
   cost.rate = found.rate, cost.product = found.product;
   cost.products = found.flops > 0 ? 1 : 0;
   cost.evidence = found.evidence, cost.why = found.why;
-  if (cost.evidence == HloEvidence::unknown) cost.unknown = name_of_unknown(call);
+  cost.core = static_cast<double>(found.pivots) * pivot_latency_;
+  if (cost.core > Seconds{}) cost.evidence = HloEvidence::estimated, cost.why = "its columns wait for each other's pivots";
+  if (cost.evidence >= HloEvidence::lower_bound) cost.not_known = name_of_unknown(call);
   cost.bytes = hbm_bytes(*call.shape);
   for (std::size_t i = 0; i < call.operands.size(); ++i)
     if (const HloShape* const shape = operand(computation, call, i)) cost.bytes += hbm_bytes(*shape);

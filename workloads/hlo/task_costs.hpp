@@ -31,12 +31,12 @@ struct HloTaskCost {
   double bytes = 0;                     // read and written in HBM: values in other memory spaces cost none
   std::int64_t products = 0;            // dots and convolutions in it
   Seconds launch{};                     // before all of it: on TPUs what a kernel waits for HBM, on GPUs the launches of the kernels behind its first
-  Seconds core{};                       // of what the rates of its units do not say, beside the memory: on TPUs sorts and rows that are moved one by one, on GPUs radix sorts
+  Seconds core{};                       // of what the rates of its units do not say, beside the memory: on TPUs sorts and rows that are moved one by one, on GPUs radix sorts and the pivots of LU factorisations
   int kernels = 1;                      // one after the other, each over all of its bytes: a sort of XLA's on a GPU
   std::optional<RadixSort> sort{};      // by cub on a GPU, with kernels and bytes of its own
   HloEvidence evidence = HloEvidence::known;
   std::string why{};                    // it is not known, or what an estimate rests on
-  std::string unknown{};                // what is unknown: a target, of kernels of one target the name without a number, or an opcode
+  std::string not_known{};              // what is unknown or only a lower bound: a target, of kernels of one target the name without a number, or an opcode
 };
 
 /// Elementwise work that makes a scalar, and a fusion of fewer than 1024 bytes that does: they cost nothing.
@@ -90,6 +90,7 @@ class HloTaskCosts {
   std::optional<TpuKernels> kernels_;
   std::optional<Seconds> gpu_launch_;  // of a kernel, where the module is one of the GPU's compiler
   BytesPerSecond gpu_memory_{};        // of that GPU
+  Seconds pivot_latency_{};            // of the machine
   bool tolerant_;
   HloTraffic traffic_;
   std::map<int, HloTaskCost> inside_;

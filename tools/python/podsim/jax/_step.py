@@ -115,8 +115,9 @@ class Step:
 
     @property
     def unknown(self) -> Dict[str, int]:
-        """Kernels without a cost, and how often they run; the time is at least ``step_s`` then. ``custom_calls={"name": "2GFLOP,8MiB"}`` tells it."""
-        return dict(self.run.coverage["unknown_names"])
+        """Kernels without a cost or with a lower bound of it, and how often they run; the time is at least ``step_s`` then. ``custom_calls={"name": "2GFLOP,8MiB"}`` tells it."""
+        coverage = self.run.coverage
+        return {**coverage["lower_bound_names"], **coverage["unknown_names"]}
 
     def why(self) -> str:
         """What bounds the step, and what more of it would give. Simulates every loop iteration by iteration: minutes for a large model."""
