@@ -108,7 +108,7 @@ constexpr double beyond_f32 = 0x1.01p128;
 /// A real value of a type was made by an operation that rounds.
 inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
   if (arithmetic.round_8_bits && bits_of(type) == 8) return made(arithmetic, nearest_of_8_bits(type, value));
-  if (arithmetic.perturb_seed) {
+  if (arithmetic.perturb_seed && std::isfinite(value)) {  // an infinity, as of a mask, is exact
     const int bits = bits_of(type);
     const double off = value * (bits <= 16 && !arithmetic.narrow_as_f32 ? (bits <= 8 ? 0x1p-4 : 0x1p-9) : bits == 64 ? 0x1p-53 : 0x1p-24);
     // A branch on a random bit would be guessed wrong every other time.

@@ -82,7 +82,8 @@ HloArray ProductSum::result(Dims dims) {
   }
   // Partial sums round, too, as much as a sum without cancellation.
   if (operation_.arithmetic.perturb_seed)
-    for (std::size_t i = 0; i < reals_.size(); ++i) reals_[i] += rounded(operation_.arithmetic, HloType::f32, absolutes_[i]) - absolutes_[i];
+    for (std::size_t i = 0; i < reals_.size(); ++i)
+      if (std::isfinite(absolutes_[i])) reals_[i] += rounded(operation_.arithmetic, HloType::f32, absolutes_[i]) - absolutes_[i];
   for (double& value : reals_) value = rounded(operation_.arithmetic, type_, value);
   for (const double value : absolutes_) note_sum(operation_.arithmetic, value);
   array.reals = std::move(reals_);

@@ -242,6 +242,16 @@ TEST(HloElementwise, PerturbedResultsBeyondFloat32AreInfiniteButTheMasksAtItsEnd
   EXPECT_TRUE(std::isinf(values[2]) && std::isinf(values[3]));
 }
 
+TEST(HloElementwise, PerturbedInfinitiesStayWhatTheyAre) {
+  const HloArray masked = array("f32[64]", Reals(64, -std::numeric_limits<double>::infinity()));
+  const HloModule module = test::module_of(test::text_with({masked}, "ROOT r = f32[64] add(p0, p0)"));
+  HloRunOptions options;
+  options.arithmetic.perturb_seed = 7;
+  const auto run = interpret(module, {{{masked}}}, options);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->front()[0].reals, masked.reals);
+}
+
 TEST(HloElementwise, ExactnessIsCollected) {
   const HloModule module = test::module_of(test::text_with({array("f32[2]", {3, -5})}, "a = f32[2] add(p0, p0)\nROOT r = f32[2] multiply(a, p0)"));
   HloRunOptions options;

@@ -204,8 +204,8 @@ class Checker {
     return reference;
   }
 
-  /// In program order; what the buffers hold then against the reference of the same inputs.
-  Expected<Comparison> run_and_compare(std::uint64_t& seed, Filling filling, std::string data) {
+  /// In program order; what the buffers hold then against the reference of the same inputs. `data`: in the end those it ran on.
+  Expected<Comparison> run_and_compare(std::uint64_t& seed, Filling filling, std::string& data) {
     const Expected<Reference> reference = reference_of(seed, filling, data);
     if (!reference) return reference.error();
     begin(fmt::format("{} in program order", data));
@@ -357,7 +357,8 @@ class Checker {
   Status try_uniform_data() {
     if (!claims_something(schedule_) || is_given()) return success();
     std::uint64_t seed = options_.seed;
-    const Expected<Comparison> comparison = run_and_compare(seed, Filling::uniform, "uniform data");
+    std::string data = "uniform data";
+    const Expected<Comparison> comparison = run_and_compare(seed, Filling::uniform, data);
     if (!comparison) return comparison.error();
     note_error(*comparison);
     for (const Comparison::Output& output : comparison->outputs) {
