@@ -250,7 +250,7 @@ TEST(HloCost, KernelsOfTritonAreKnownByTheirNames) {
   };
   EXPECT_EQ(kernel("mha_forward")->matrix, 2.0 * 2 * 8 * 2048 * 2048 * 128);
   EXPECT_EQ(kernel("mha_backward")->matrix, 2.0 * 2 * 8 * 2048 * 2048 * 320);
-  EXPECT_EQ(kernel("my_softmax")->unknown, "my_softmax");
+  EXPECT_EQ(kernel("my_softmax")->not_known, "my_softmax");
   EXPECT_EQ(kernel("my_softmax", {{"my_softmax", {5, Bytes{7}}}})->matrix, 5);
   EXPECT_EQ(kernel("my_softmax", {{"my_softmax", {5, Bytes{7}}}, {"__gpu$xla.gpu.triton", {6, Bytes{7}}}})->matrix, 5) << "the name comes before the target";
   EXPECT_EQ(kernel("my_softmax", {{"__gpu$xla.gpu.triton", {6, Bytes{7}}}})->matrix, 6);
@@ -327,7 +327,7 @@ TEST(HloCost, FusionsAreAsUnknownAsWhatIsInThem) {
       "%f { x = f32[8] parameter(0)\n y = f32[8] odd(x)\n ROOT z = f32[8] sort(y), dimensions={0} }\n"
       "ENTRY e { x = f32[8] parameter(0)\n ROOT r = f32[8] fusion(x), kind=kLoop, calls=f }");
   EXPECT_EQ(cost.evidence, HloEvidence::unknown);
-  EXPECT_EQ(cost.unknown, "odd");
+  EXPECT_EQ(cost.not_known, "odd");
   EXPECT_EQ(cost.vector, 24);
 }
 
