@@ -91,7 +91,29 @@ TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
   const std::string command = "run --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", module) + " --hlo-cost estimated-cycles";
   EXPECT_NEAR(json_of(command + " --machine tpu_v5e")["makespan_s"].get<double>(), 1e-3, 1e-6);
   EXPECT_THAT(podsim(command + " --machine ideal").err, HasSubstr("that of ideal is not known"));
-  EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("otherwise"));
+  EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("  in doubt"));
+}
+
+/// A dot of 11 us, of which the compiler says 1 ms, or of which it says 1 us; and a copy of 10 ms beside it.
+TEST(RunHlo, TheShareOfTheTimeThatTheCompilerEstimatesFarOtherwiseStandsBesideTheTime) {
+  const auto run = [](const std::string& cycles, const std::string& more, const std::string& how) {
+    const test::Folder folder;
+    return podsim("run --slice 1x1 --mesh x=1 --machine tpu_v5e --hlo " +
+                  folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  y = f32[32768,32768] parameter(1)\n" + more +
+                                           "  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, backend_config={\"window_config\":{\"estimated_cycles\":\"" +
+                                           cycles + "\"}}\n}\n") +
+                  how);
+  };
+  for (const char* const cycles : {"1503000", "1503"}) {
+    EXPECT_THAT(run(cycles, "", "").out, ::testing::ContainsRegex("time +[0-9.]+ us  \\(100 % of the core's time in doubt\\)"));
+    EXPECT_THAT(run(cycles, "", "").out, ::testing::ContainsRegex("costs +known: 1 instruction, [^;]*; in doubt: [0-9.]+ us, 1 [mu]s by the compiler's own cycles"));
+    EXPECT_EQ(run(cycles, "", " --strict").status, exit_done) << "either may be wrong";
+    EXPECT_THAT(run(cycles, "  z = f32[32768,32768] copy(y)\n", "").out, Not(HasSubstr("time in doubt")));
+  }
+  EXPECT_THAT(run("16000", "", "").out, Not(HasSubstr("in doubt")));
+  const ordered_json doubt = ordered_json::parse(run("1503000", "", " --format json").out)["coverage"]["in_doubt"];
+  EXPECT_EQ(doubt["instructions"], 1);
+  EXPECT_NEAR(doubt["compiler_s"].get<double>(), 1e-3, 1e-7);
 }
 
 TEST(RunHlo, AnEstimateBelowTheWaitForTheMemoryIsTheTime) {

@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::size_t most_estimates = 3;
 
-struct Part {
+struct CoveredKind {
   const char *key, *word;
   const HloCovered* covered;
 };
-std::array<Part, 4> parts_of(const HloCoverage& coverage) {
+std::array<CoveredKind, 4> parts_of(const HloCoverage& coverage) {
   return {{{"known", "known", &coverage.known},
            {"estimated", "estimated", &coverage.estimated},
            {"lower_bound", "a lower bound", &coverage.lower_bound},
@@ -38,6 +38,8 @@ Json coverage_json(const HloCoverage& coverage) {
     for (const auto& [name, count] : executions) names.set(name, number(count));
     json.set(key, std::move(names));
   };
+  const HloDoubt& doubt = coverage.in_doubt;
+  json.set("in_doubt", Json{{"instructions", number(doubt.instructions)}, {"time_s", doubt.time.count()}, {"compiler_s", doubt.compiler.count()}});
   set_names("lower_bound_names", coverage.lower_bound_names);
   set_names("unknown_names", coverage.unknown_names);
   return json;
@@ -55,7 +57,16 @@ std::string coverage_text(const HloCoverage& coverage) {
     if (part->instructions == 0) continue;
     text += fmt::format("{}{}: {:.0f} instruction{}, {}, {}", text.empty() ? "" : "; ", word, part->instructions, part->instructions == 1 ? "" : "s", bytes_text(part->bytes), to_text(part->time));
   }
+  const HloDoubt& doubt = coverage.in_doubt;
+  if (doubt.instructions > 0)
+    text += fmt::format("; in doubt: {}, {} by the compiler's own cycles", to_text(doubt.time), to_text(doubt.compiler));
   return text;
+}
+
+std::string doubt_text(const HloCoverage& coverage) {
+  constexpr double worth_telling = 0.1;  // of the time of the core: less hardly moves the result
+  const double share = coverage.time() > Seconds{} ? coverage.in_doubt.time.count() / coverage.time().count() : 0;
+  return share < worth_telling ? "" : fmt::format("{:.0f} % of the core's time in doubt", 100 * share);
 }
 
 std::string other_estimates_text(const std::vector<std::pair<std::string, HloOtherEstimate>>& others) {
@@ -64,7 +75,8 @@ std::string other_estimates_text(const std::vector<std::pair<std::string, HloOth
     const auto& [name, other] = others[i];
     text += fmt::format("{}{} {}, the compiler {}", i == 0 ? "" : "; ", name, to_text(other.time), to_text(other.compiler));
   }
-  return others.size() > most_estimates ? text + fmt::format("; and {} more", others.size() - most_estimates) : text;
+  if (others.size() > most_estimates) text += fmt::format("; and {} more", others.size() - most_estimates);
+  return text + " (less than 0.3 or more than 4 times)";
 }
 
 }  // namespace podsim

@@ -10,13 +10,15 @@
 
 namespace podsim {
 
-/// `known, estimated, lower_bound, unknown: {instructions, bytes, time_s}, lower_bound_names, unknown_names: {name: executions}`
+/// `known, estimated, lower_bound, unknown: {instructions, bytes, time_s}, lower_bound_names, unknown_names: {name: executions}, in_doubt: {instructions, time_s, compiler_s}`
 Json coverage_json(const HloCoverage& coverage);
 /// `[ {instruction, time_s, compiler_s, count} ]`
 Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);
 
-/// "known: 400 instructions, 1.2 GB, 3.1 ms; estimated: .."; kinds without an instruction are left out.
+/// "known: 400 instructions, 1.2 GB, 3.1 ms; estimated: ..; in doubt: 84 us, 7.5 us by the compiler's own cycles"; kinds without an instruction are left out.
 std::string coverage_text(const HloCoverage& coverage);
+/// "84 % of the core's time in doubt", where the compiler estimated far otherwise of so much; empty: of less than a tenth.
+std::string doubt_text(const HloCoverage& coverage);
 /// The first few, and how many more there are: "fusion.3: 1.2 ms, the compiler 7 ms".
 std::string other_estimates_text(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);
 

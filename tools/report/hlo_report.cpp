@@ -376,7 +376,7 @@ Expected<std::string> hlo_table(const ShownHlo& shown) {
   text += collectives_text(shown, *rows) + products_text(shown) + transforms_text(shown) + windows_text(shown) + rest_text(shown);
   text += fmt::format("costs: {}\n", coverage_text(shown.summary.coverage));
   if (const std::string why = why_at_least(shown.summary.coverage); !why.empty()) text += "times are at least these: " + why + "\n";
-  if (const auto others = other_estimates(shown); !others.empty()) text += fmt::format("the compiler estimates otherwise: {}\n", other_estimates_text(others));
+  if (const auto others = other_estimates(shown); !others.empty()) text += fmt::format("in doubt: {}\n", other_estimates_text(others));
   if (const auto memory = peak_memory_of(module))
     text += "memory: " + module_memory_text(*memory, shown.hbm) + "\n";
   return text;

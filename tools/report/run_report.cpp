@@ -393,8 +393,9 @@ std::string result_json(const Run& run, const Details& details) {
 namespace {
 
 std::string module_time_text(double makespan_s, const HloCoverage& coverage) {
-  const std::string why = why_at_least(coverage);
-  return why.empty() ? time_text(makespan_s) : fmt::format("at least {}  ({})", time_text(makespan_s), why);
+  const std::string why = why_at_least(coverage), doubt = doubt_text(coverage);
+  const std::string reasons = why + (why.empty() || doubt.empty() ? "" : "; ") + doubt;
+  return fmt::format("{}{}{}", why.empty() ? "" : "at least ", time_text(makespan_s), reasons.empty() ? "" : "  (" + reasons + ")");
 }
 
 }  // namespace
@@ -419,7 +420,7 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
     rows.push_back({"  costs", coverage_text(hlo.trust.coverage)});
     for (const HloStatedAlgorithm& stated : hlo.stated)
       rows.push_back({"  compiled as", fmt::format("{} x {}, run {}", stated.strategy, stated.collectives, stated.algorithm.empty() ? "by dimension" : "as " + stated.algorithm)});
-    if (!hlo.trust.other_estimates.empty()) rows.push_back({"  otherwise", other_estimates_text(hlo.trust.other_estimates)});
+    if (!hlo.trust.other_estimates.empty()) rows.push_back({"  in doubt", other_estimates_text(hlo.trust.other_estimates)});
     for (const std::string& assumed : hlo.notes) rows.push_back({"  assumed", assumed});
     if (hlo.memory) rows.push_back({"  memory", module_memory_text(*hlo.memory, row.hbm)});
   }

@@ -4,7 +4,7 @@
 usage: stored_modules.py PODSIM [--update]
 
 Prints what differs from results.csv and ends with 1, also where a module is refused; --update writes it instead. Columns: time, core and exposed
-communication in us; peak of HBM and its allocation in MB; share of the time whose cost is known or estimated; targets of unknown cost.
+communication in us; peak of HBM and its allocation in MB; share of the time whose cost is known or estimated; targets of unknown cost, or of a lower bound.
 """
 
 import concurrent.futures

@@ -44,6 +44,11 @@ class Counter {
     for (const HloOtherEstimate& other : short_)
       if (static_cast<double>(other.count) * std::abs((other.time - other.compiler).count()) > least.count()) summary_.other_estimates.push_back(other);
     std::ranges::stable_sort(summary_.other_estimates, std::greater{}, [](const HloOtherEstimate& other) { return std::abs((other.time - other.compiler).count()) * static_cast<double>(other.count); });
+    HloDoubt& doubt = summary_.coverage.in_doubt;
+    for (const HloOtherEstimate& other : summary_.other_estimates) {
+      const auto times = static_cast<double>(other.count);
+      doubt.instructions += times, doubt.time += times * other.time, doubt.compiler += times * other.compiler;
+    }
     for (HloAttributeCount& attribute : attributes_) summary_.unknown_attributes.push_back(std::move(attribute));
     return std::move(summary_);
   }

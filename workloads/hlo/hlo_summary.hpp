@@ -121,15 +121,23 @@ struct HloCovered {
   Seconds time{};
 };
 
+/// All executions of HloSummary::other_estimates.
+struct HloDoubt {
+  double instructions = 0;
+  Seconds time{}, compiler{};  // on the machine, and by the compiler
+};
+
 /// How far the costs of what a module runs are known. A fusion is one instruction; collectives count as known ones, whose time links decide.
 struct HloCoverage {
   HloCovered known{}, estimated{}, lower_bound{}, unknown{};  // by HloEvidence
   std::map<std::string, double> lower_bound_names{}, unknown_names{};  // executions by target, kernel or opcode
+  HloDoubt in_doubt{};  // of all of these
   [[nodiscard]] double instructions() const { return known.instructions + estimated.instructions + lower_bound.instructions + unknown.instructions; }
   [[nodiscard]] Seconds time() const { return known.time + estimated.time + lower_bound.time + unknown.time; }
 };
 
-/// An instruction whose time on the machine is far from what the compiler estimated.
+/// An instruction whose time on the machine is less than 0.3 or more than 4 times what the compiler estimated. Either may be wrong: of slices and loops libtpu's cycles
+/// are often several times too many (validation/aot/README.md).
 struct HloOtherEstimate {
   HloPlace place{};
   Seconds time{}, compiler{};  // of one execution
