@@ -162,10 +162,6 @@ Status link_hlo(HloModule& module, const HloLinks& links, const std::vector<HloL
       const std::int64_t named = largest_device(*instruction.attributes);
       if (named >= there) return Diagnostic{module.where(instruction), fmt::format("{}: expected ids below {}, got {}", instruction.name, there, named)};
       module.named_devices = std::max(module.named_devices, named + 1);
-      if (tolerant || instruction.opcode != HloOpcode::collective_permute) continue;
-      if (const auto again = repeated_pair(instruction.attributes->source_target_pairs))
-        return Diagnostic{module.where(instruction), fmt::format("{}: expected pairs in which a device sends at most once and receives at most once, got {{{},{}}} beside another one", instruction.name,
-                                                                 again->first, again->second)};
     }
   return success();
 }

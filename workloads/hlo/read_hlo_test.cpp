@@ -116,6 +116,7 @@ TEST(ReadHlo, BackendConfigsTellTripCountsCyclesAndSynchrony) {
                            "  %b = f32[8] copy(%p), backend_config={\"window_config\":{\"estimated_cycles\":\"9223372036854775807\"}}\n"
                            "  %c = f32[8] all-reduce-start(%p), to_apply={ ROOT x = f32[] parameter(0) }, "
                            "backend_config={\"collective_backend_config\":{\"is_sync\":true}}\n"
+                           "  %done = f32[8] all-reduce-done(%c)\n"
                            "  %d = f32[8] copy(%p), backend_config=\"{\\\"known_trip_count\\\":{\\\"n\\\":\\\"32\\\"}}\"\n"
                            "  ROOT %e = f32[8] copy(%p), backend_config={is_sync nonsense}"));
   EXPECT_EQ(instruction_named(module, "a").attributes->estimated_cycles, 1876);
@@ -378,15 +379,6 @@ TEST(ReadHlo, GroupsAndPairsNameDevicesThatTheModuleHas) {
   EXPECT_EQ(error("f32[4] all-reduce(u), replica_groups={{0,1},{2,3}}, to_apply=%sum"), "");
   EXPECT_EQ(error("f32[4] all-reduce(u), replica_groups={{0,1},{2,4}}, to_apply=%sum"), "m:6:2: v: expected ids below 4, got 4");
   EXPECT_EQ(error("f32[4] collective-permute(u), source_target_pairs={{0,1},{1,9}}"), "m:6:2: v: expected ids below 4, got 9");
-}
-
-TEST(ReadHlo, DevicesOfAPermuteSendAndReceiveOnce) {
-  const auto error = [](const std::string& pairs) {
-    return error_of("HloModule m, num_partitions=4\nENTRY e {\n x = f32[4] parameter(0)\n ROOT r = f32[4] collective-permute(x), channel_id=1, source_target_pairs={" + pairs + "}\n}\n");
-  };
-  EXPECT_EQ(error("{0,1},{1,0}"), "");
-  EXPECT_EQ(error("{0,1},{0,2}"), "m:4:2: r: expected pairs in which a device sends at most once and receives at most once, got {0,2} beside another one");
-  EXPECT_EQ(error("{0,1},{2,1}"), "m:4:2: r: expected pairs in which a device sends at most once and receives at most once, got {2,1} beside another one");
 }
 
 }  // namespace

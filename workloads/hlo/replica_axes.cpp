@@ -93,14 +93,18 @@ std::optional<PermuteShift> shift_of(const std::vector<SourceTarget>& pairs, con
   return shift;
 }
 
+std::int64_t ids_of(HloGroupMode mode, std::int64_t replicas, std::int64_t partitions) {
+  if (replicas == 1 || mode == HloGroupMode::flattened) return replicas * partitions;
+  return mode == HloGroupMode::partitions ? partitions : replicas;
+}
+
 Expected<ReplicaGroups> flattened_groups(const ReplicaGroups& groups, HloGroupMode mode, std::int64_t replicas, std::int64_t partitions,
                                          const SourceLocation& where) {
   PODSIM_ASSERT(replicas >= 1 && partitions >= 1);
   if (replicas > most_flattened || partitions > most_flattened || replicas * partitions > most_flattened)
     return Diagnostic{where, fmt::format("expected at most {} devices, got {} x {}", most_flattened, replicas, partitions)};
-  const std::int64_t devices = replicas * partitions;
   const bool flat = replicas == 1 || mode == HloGroupMode::flattened;
-  const std::int64_t ids = flat ? devices : mode == HloGroupMode::partitions ? partitions : replicas;
+  const std::int64_t ids = ids_of(mode, replicas, partitions);
   if (!groups.is_all() && groups.largest() >= ids) return Diagnostic{where, fmt::format("expected ids below {}, got {}", ids, groups.largest())};
   if (!groups.is_all() && flat) return groups;
   std::vector<std::vector<std::int64_t>> named;

@@ -100,8 +100,10 @@ enum class HloGroupMode {
   flattened             // channel_id, the flag true: replica * num_partitions + partition
 };
 
-/// The groups in flattened ids. With one replica, ids of any mode are partition ids (every jit program). `all` becomes the group of all such
-/// devices. Errors: ids beyond the replicas, partitions or devices; more than 2^24 ids to list.
+/// How many ids of a mode there are. With one replica, ids of any mode are partition ids (every jit program).
+std::int64_t ids_of(HloGroupMode mode, std::int64_t replicas, std::int64_t partitions);
+
+/// The groups in flattened ids. `all` becomes the group of all such devices. Errors: ids beyond the replicas, partitions or devices; more than 2^24 ids to list.
 Expected<ReplicaGroups> flattened_groups(const ReplicaGroups& groups, HloGroupMode mode, std::int64_t replicas, std::int64_t partitions,
                                          const SourceLocation& where);
 

@@ -150,8 +150,7 @@ Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind
 Expected<Edges> ProgramWriter::permute(const HloInstruction& at, const std::vector<SourceTarget>& pairs, const Region& in, const Region& out, const Edges& after) {
   const Mesh& mesh = module_.mesh();
   if (elements_of(in) != elements_of(out)) return module_.problem(at, fmt::format("expected a result of {} elements, found {}", elements_of(in), elements_of(out)));
-  if (const auto again = repeated_pair(pairs))
-    return module_.problem(at, fmt::format("expected pairs in which a device sends at most once and receives at most once, found {{{},{}}} beside another one", again->first, again->second));
+  PODSIM_ASSERT(!repeated_pair(pairs));  // check_communication()
   Edges ended;  // also of devices that take no part
   const bool keeps = std::any_of(pairs.begin(), pairs.end(), [](const SourceTarget& pair) { return pair.first == pair.second; });
   if (module_.values() && (keeps || static_cast<int>(pairs.size()) < mesh.devices())) ended.push_back(Edge{keep_own(at, in, out, after)});
@@ -393,7 +392,7 @@ HloValue ProgramWriter::moved_by_dma(Scope& scope, int i, int result_of, Edges& 
 Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
   const int done = done_of(scope.computation, scope.users.all(), i);
-  if (done == HloInstruction::missing) return module_.problem(what, "expected a -done of it");
+  PODSIM_ASSERT(done != HloInstruction::missing);  // check_communication()
   Pending pending;
   // A collective whose -start calls a computation is what that computation does.
   const bool calls = what.opcode == HloOpcode::async || (is_collective(what.opcode) && called(module_.module(), what, HloRole::calls) != nullptr);
@@ -422,10 +421,10 @@ Expected<HloValue> ProgramWriter::start(Scope& scope, int i) {
 
 Expected<HloValue> ProgramWriter::done(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
-  int from = what.operands.empty() ? HloInstruction::missing : what.operands.front();
-  while (from != HloInstruction::missing && at(scope, from).phase == HloPhase::update) from = at(scope, from).operands.front();
+  int from = what.operands.front();
+  while (at(scope, from).phase == HloPhase::update) from = at(scope, from).operands.front();
   const auto pending = scope.pending.find(from);
-  if (pending == scope.pending.end()) return module_.problem(what, "expected the -start of it as its operand");
+  PODSIM_ASSERT(pending != scope.pending.end());  // check_communication()
   Pending taken = std::move(pending->second);
   scope.pending.erase(pending);
   for (const HloLeaf& leaf : taken.value) hold(leaf, -1);

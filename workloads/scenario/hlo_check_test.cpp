@@ -300,11 +300,6 @@ TEST(HloCheck, BuffersHaveNoValuesBeforeTheyAreWritten) {
   EXPECT_FALSE(written("1").ok) << "the last row is not written";
 }
 
-TEST(HloCheck, WrongGroupsAreRefusedWhereTheyStand) {
-  const auto error = [](const std::string& lines) { return to_text(checked(ring(4), numbers_of(on_four(" x = f32[4,2] parameter(0)\n ROOT r = " + lines + "\n"))).problems); };
-  EXPECT_THAT(error("f32[4,2] all-reduce(x), channel_id=1, replica_groups={{0,1,2}}, use_global_device_ids=true, to_apply=%max"), HasSubstr("m:13:2: r: expected groups of equal size that have every device of the mesh"));
-}
-
 TEST(HloCheck, ProductsInFusionsWithSumsMayBeTransposed) {
   const auto report_of = [&](const std::string& layout) {
     return checked(ring(2), sum_of_parts("%add { p = f32[4,2] parameter(0)\n q = f32[2,4] parameter(1)\n s = f32[4,4] parameter(2)\n d = f32[4,4] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
