@@ -1,9 +1,9 @@
 #include "sim/config/byte_source.hpp"
 
-#include <google/protobuf/io/gzip_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -46,29 +46,29 @@ class FileBlocks : public io::CopyingInputStream {
   std::optional<Diagnostic> failure_;
 };
 
-/// Protobuf's GzipInputStream ends where the compressed bytes do, be that within a member; this one knows the difference.
+/// Inflates gzip members after each other. Protobuf's GzipInputStream ends where the compressed bytes do, be that within a member, and keeps back what it inflated before an error.
 class GzipMembers : public io::ZeroCopyInputStream {
  public:
-  explicit GzipMembers(io::ZeroCopyInputStream& compressed) : compressed_{compressed}, gzip_{&compressed, io::GzipInputStream::GZIP, block_size} {}
+  explicit GzipMembers(io::ZeroCopyInputStream& compressed) : compressed_{compressed} {
+    constexpr int gzip_alone = 16;
+    has_inflater_ = inflateInit2(&zlib_, MAX_WBITS + gzip_alone) == Z_OK;
+    if (!has_inflater_) wrong_ = no_memory;
+  }
+  ~GzipMembers() override {
+    if (has_inflater_) inflateEnd(&zlib_);
+  }
+  GzipMembers(const GzipMembers&) = delete;
+  GzipMembers& operator=(const GzipMembers&) = delete;
 
   bool Next(const void** data, int* size) override {
-    if (!wrong_.empty()) return false;
-    if (gzip_.Next(data, size)) {
-      if (gzip_.ZlibErrorCode() != Z_BUF_ERROR)  // it had nothing to go on with
-        between_members_ = gzip_.ZlibErrorCode() == Z_STREAM_END;
-      given_ += *size;
-      return true;
-    }
-    if (gzip_.ZlibErrorCode() == Z_MEM_ERROR)
-      wrong_ = "there is no memory to inflate it";
-    else if (gzip_.ZlibErrorCode() != Z_STREAM_END)
-      wrong_ = "the compressed data are corrupt before " + place() + (gzip_.ZlibErrorMessage() != nullptr ? std::string{": "} + gzip_.ZlibErrorMessage() : "");
-    else if (!between_members_)
-      wrong_ = "the compressed data are cut short at " + place();
-    return false;
+    if (backed_up_ == 0) inflate_some();
+    *data = inflated_.data() + (inflated_.size() - static_cast<std::size_t>(backed_up_));
+    *size = backed_up_;
+    given_ += backed_up_;
+    return std::exchange(backed_up_, 0) > 0;
   }
   void BackUp(int count) override {
-    gzip_.BackUp(count);
+    backed_up_ += count;
     given_ -= count;
   }
   bool Skip(int count) override {
@@ -82,16 +82,52 @@ class GzipMembers : public io::ZeroCopyInputStream {
     }
     return true;
   }
-  [[nodiscard]] int64_t ByteCount() const override { return given_; }  // gzip_ itself adds what was backed up
+  [[nodiscard]] int64_t ByteCount() const override { return given_; }
   /// Why there is no more; empty: it is the end.
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
  private:
-  [[nodiscard]] std::string place() const { return "compressed byte " + std::to_string(compressed_.ByteCount()); }
+  static constexpr const char* no_memory = "there is no memory to inflate it";
+
+  /// As much as a block has, into inflated_ and backed_up_; nothing at the end and after an error.
+  void inflate_some() {
+    inflated_.resize(block_size);
+    int made = 0;
+    while (made == 0 && wrong_.empty()) {
+      if (zlib_.avail_in == 0 && !take_compressed()) {
+        if (!between_members_) wrong_ = "the compressed data are cut short at " + place();
+        break;
+      }
+      if (between_members_) inflateReset(&zlib_);
+      zlib_.next_out = reinterpret_cast<Bytef*>(inflated_.data());
+      zlib_.avail_out = block_size;
+      const int status = inflate(&zlib_, Z_NO_FLUSH);
+      made = block_size - static_cast<int>(zlib_.avail_out);
+      between_members_ = status == Z_STREAM_END;
+      if (status == Z_MEM_ERROR)
+        wrong_ = no_memory;
+      else if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)  // the last: it had nothing to go on with
+        wrong_ = "the compressed data are corrupt before " + place() + (zlib_.msg != nullptr ? std::string{": "} + zlib_.msg : "");
+    }
+    inflated_.resize(static_cast<std::size_t>(made));
+    backed_up_ = made;
+  }
+  bool take_compressed() {
+    const void* data = nullptr;
+    int size = 0;
+    while (size == 0)
+      if (!compressed_.Next(&data, &size)) return false;
+    zlib_.next_in = static_cast<Bytef*>(const_cast<void*>(data));  // zlib does not write to it
+    zlib_.avail_in = static_cast<uInt>(size);
+    return true;
+  }
+  [[nodiscard]] std::string place() const { return "compressed byte " + std::to_string(compressed_.ByteCount() - static_cast<int64_t>(zlib_.avail_in)); }
 
   io::ZeroCopyInputStream& compressed_;
-  io::GzipInputStream gzip_;
-  bool between_members_ = false;
+  z_stream zlib_{};
+  bool has_inflater_ = false, between_members_ = false;
+  std::string inflated_;
+  int backed_up_ = 0;  // of its end
   int64_t given_ = 0;
   std::string wrong_;
 };
@@ -144,6 +180,16 @@ Expected<std::string_view> ByteSource::next() {
   return std::string_view{static_cast<const char*>(data), static_cast<std::size_t>(size)};
 }
 
+namespace {
+
+/// Behind the bytes, of a text.
+SourceLocation end_of(std::string_view bytes, const std::string& file) {
+  const std::size_t line = bytes.rfind('\n');  // npos + 1 is 0
+  return {file, static_cast<int>(std::ranges::count(bytes, '\n')) + 1, static_cast<int>(bytes.size() - (line + 1)) + 1};
+}
+
+}  // namespace
+
 std::unique_ptr<ByteSource> source_of(std::string_view bytes, const std::string& file) {
   PODSIM_ASSERT(bytes.size() <= std::numeric_limits<int>::max());
   return std::make_unique<StackedSource>(file, nullptr,
@@ -162,7 +208,7 @@ Expected<std::string> read_all(ByteSource& source, std::size_t most, const std::
   std::string bytes;
   while (true) {
     const auto piece = source.next();
-    if (!piece) return piece.error();
+    if (!piece) return Diagnostic{end_of(bytes, file), piece.error().message, piece.error().cause};
     if (piece->empty()) return bytes;
     bytes += *piece;
     if (bytes.size() > most) return Diagnostic{{file}, "expected at most " + std::to_string(most) + " bytes, found more"};

@@ -31,7 +31,7 @@ std::unique_ptr<ByteSource> source_of(std::string_view bytes, const std::string&
 /// Errors: those of InputFile.
 Expected<std::unique_ptr<ByteSource>> source_of_file(const std::string& path);
 
-/// All bytes. Errors: those of reading, or more than `most` bytes.
+/// All bytes, of a text. Errors: those of reading, at the line and column that were reached, or more than `most` bytes.
 Expected<std::string> read_all(ByteSource& source, std::size_t most, const std::string& file);
 
 }  // namespace podsim
