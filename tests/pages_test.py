@@ -78,7 +78,7 @@ def printed(expected):
     for file in sorted(expected.glob("*.txt")):
         for block in re.split(r"(?m)^(?=\$ podsim )", file.read_text(encoding="utf-8")):
             command, _, text = block.partition("\n")
-            if not re.search(r" --(format|export) json\b", command) or " -o " in command:
+            if not re.search(r" --(format|export|routes) json\b", command) or " -o " in command:
                 continue
             text = "\n".join(line for line in text.split("\n") if not re.match(r"! |status \d+$|\$ ", line)).strip()
             if text.startswith("{"):

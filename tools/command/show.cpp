@@ -35,8 +35,10 @@ OptionGroup options_of(const Target& target) {
   OptionGroup described = field_options({system});
   if (target.show == &show_mesh || target.problem) described = joined({described, field_options({devices})});
   if (target.what_ifs) described = joined({described, field_options({what_if})});
-  if (target.show == &show_topology)
+  if (target.show == &show_topology) {
     described.push_back({"devices", no_field(flag()), "the devices as jax.devices() lists them: id, process, coords, core_on_chip"});
+    described.push_back({"routes", {.kind = OptionValue::Kind::one, .name = "json", .choices = {"json"}}, "chips, switches and cables, and the next hop of each for each chip, by the routes that transfers take; up to 1024 chips"});
+  }
   if (target.show == &show_plan) {
     described.push_back(field_option("plan"));
     described.push_back({"pass", word("forward|backward|both"), "left out: as the plan says"});
