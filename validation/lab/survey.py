@@ -6,10 +6,14 @@ import pathlib
 import subprocess
 import tempfile
 
+import batches
 import mpi
 from network import LabError
 
-SMALLEST, STEP = 1024, 4  # bytes; from one size to the next
+# What a bucket holds passes at once, whatever its rate: of smaller inputs, half of which may be a message, a time says nothing of the rate.
+LEAST_BYTES = 10 * batches.BURST_BYTES
+SMALLEST, STEP = 1 << 15, 2  # bytes; from one size to the next
+REPEATS = 10  # of a size in a round, one way
 
 
 def add_options(verb):
@@ -42,12 +46,19 @@ def one_way(lab, chips, size, options, folder):
     done = subprocess.run([mpi.program("podsim"), "show", "schedule", "--machine", "ideal", "--slice", "2", *asked, "-o", str(schedule)], stdout=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise LabError("podsim made no schedule for the survey")
-    repeat = str(max(10, round(options.seconds_each * options.rounds / 0.01)))
-    status = mpi.run(lab, chips, ["--schedule", str(schedule), "--repeat", repeat, "-o", str(found)], subprocess.DEVNULL)
+    status = mpi.run(lab, chips, ["--schedule", str(schedule), "--repeat", str(REPEATS * options.rounds), "-o", str(found)], subprocess.DEVNULL)
     if status != 0:
         raise LabError(f"podsim_mpirun ended with status {status}")
-    with open(found, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return rows_of(found)
+
+
+def rows_of(file):
+    with open(file, encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(line for line in text if not line.startswith("#")))
+
+
+def is_of_the_rate(row):
+    return int(row["devices"]) == 1 or int(row["bytes"]) >= LEAST_BYTES
 
 
 def survey(lab, network, options):
@@ -55,19 +66,17 @@ def survey(lab, network, options):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         both = folder / "both.csv"
-        asked = ["--survey", str(both), "--max-bytes", str(options.max_bytes), "--rounds", str(options.rounds), "--seconds-each", str(options.seconds_each)]
+        asked = ["--survey", str(both), "--max-bytes", f"{options.max_bytes}B", "--rounds", str(options.rounds), "--seconds-each", str(options.seconds_each)]
         status = mpi.run(lab, chips, asked)
         if status != 0:
             return status
-        with open(both, encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(line for line in file if not line.startswith("#"))
-            columns, rows = reader.fieldnames, list(reader)
+        rows = [row for row in rows_of(both) if is_of_the_rate(row)]
         for size in sizes(options.max_bytes):
             rows += one_way(lab, chips, size, options, folder)
     with open(options.file, "w", encoding="utf-8", newline="") as file:
         load = os.getloadavg()[0]
         file.write(f"# lab {lab}: chips {' and '.join(network.names[chip] for chip in chips)} of {network.machine} {network.slice}; load {load:.1f} on {os.cpu_count()} cores\n")
-        writer = csv.DictWriter(file, columns, restval="", extrasaction="raise", lineterminator="\n")
+        writer = csv.DictWriter(file, dict.fromkeys(column for row in rows for column in row), restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     print(f"lab {lab}: {len(rows)} observations in {options.file}")
