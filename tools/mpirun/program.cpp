@@ -9,10 +9,12 @@
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
+#include "sim/model/task_cost.hpp"
 #include "tools/command/options.hpp"
 #include "tools/mpirun/survey.hpp"
 #include "tools/mpirun/verdict.hpp"
 #include "tools/report/json.hpp"
+#include "topologies/machines.hpp"
 
 namespace podsim {
 
@@ -38,6 +40,8 @@ OptionGroup described() {
           {"repeat", word("N", "1"), "runs, after one that is not counted (1)"},
           {"check", flag(), "compare the results with the numeric engine's, and with what it says it computes; status 1 if they differ"},
           {"seed", word("N", "1"), "of the inputs (1)"},
+          {"pace", word("NAME|FILE"), "a machine: a core task lasts as long as its model says, or as long as its arithmetic if that is longer; messages make progress meanwhile"},
+          {"between-looks", word("TIME", "0s"), "how long a rank that waits sleeps before it looks for messages again: where ranks share cores (0s)"},
           {"timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended"},
           {"output,o", output_file("FILE.csv"), "the fastest run as an observation: of a schedule that computes a collective"},
           {"survey", output_file("FILE.csv"), "measure collectives, products and copies on this host, as observations"},
@@ -57,13 +61,14 @@ struct Request {
   SurveyEffort effort{};
   Bytes most{};
   Format format = Format::table;
+  std::optional<Machine> pace{};
 };
 
 Expected<Request> request_of(const Options& given) {
   Request request{given};
   if (given.has("schedule") == given.has("survey"))
     return Diagnostic{{}, fmt::format("expected --schedule or --survey, found {}", given.has("survey") ? "both" : "neither")};
-  for (const char* name : {"algorithm", "repeat", "timeline", "output", "seed"})
+  for (const char* name : {"algorithm", "repeat", "timeline", "output", "seed", "pace"})
     if (given.has("survey") && given.given(name)) return Diagnostic{option(name), "belongs to --schedule, not to --survey"};
   if (given.has("survey") && given.flag("check")) return Diagnostic{option("check"), "belongs to --schedule, not to --survey"};
   for (const char* name : {"rounds", "seconds-each", "max-bytes"})
@@ -81,11 +86,18 @@ Expected<Request> request_of(const Options& given) {
   const auto most = parse_bytes(given.text("max-bytes"), option("max-bytes"));
   if (!most) return most.error();
   request.most = *most;
+  const auto between_looks = parse_seconds(given.text("between-looks"), option("between-looks"));
+  if (!between_looks) return between_looks.error();
+  if (given.has("pace")) {
+    const auto machine = find_machine(given.text("pace"));
+    if (!machine) return machine.error();
+    request.pace = *machine;
+  }
   const std::string& format = given.text("format");
   if (format != "table" && format != "json") return Diagnostic{option("format"), "expected table or json, found " + quoted(format)};
   request.repeat = static_cast<int>(*repeat);
   request.seed = static_cast<std::uint64_t>(*seed);
-  request.effort = {static_cast<int>(*rounds), Seconds{*seconds}};
+  request.effort = {static_cast<int>(*rounds), Seconds{*seconds}, *between_looks};
   request.format = format == "json" ? Format::json : Format::table;
   return request;
 }
@@ -159,6 +171,18 @@ Status write_at_root(const std::string& path, const std::string& text, const Tea
   return team.agree(team.is_root() ? write_file(path, text) : success());
 }
 
+/// Core tasks last what the model says that they take on the machine.
+Pacing pacing_of(const Request& request, const Schedule& lowered, const RankRunner& runner) {
+  Pacing pacing{request.effort.between_looks, {}};
+  if (!request.pace) return pacing;
+  for (const RankTask& task : runner.tasks()) {
+    const Activity& activity = runner.graph().activities[task.activity];
+    const Program& program = lowered.programs[activity.program];
+    pacing.least.push_back(task.on_core ? cost_of(*request.pace, program, program.tasks[activity.task.index()]).work : Seconds{});
+  }
+  return pacing;
+}
+
 int run_schedule(const Request& request, const Team& team, Console& console) {
   const Options& options = request.options;
   const auto fail = [&](const Diagnostic& diagnostic) { return report(diagnostic, console); };
@@ -169,6 +193,7 @@ int run_schedule(const Request& request, const Team& team, Console& console) {
   const auto runner = RankRunner::make(*lowered, team, memory_limit);
   if (const Status made = team.agree(runner ? success() : Status{runner.error()}); !made) return fail(made.error());
 
+  (*runner)->set_pacing(pacing_of(request, *lowered, **runner));
   const Measured measured = measure(**runner, team, {request.repeat, options.flag("check"), request.seed});
   if (const Status worked = worked_on_its_data(**runner, team); !worked) return fail(worked.error());
   std::optional<Verdict> verdict;

@@ -102,6 +102,7 @@ Expected<std::vector<Observation>> survey(const std::vector<SurveyPoint>& points
     for (std::size_t p = 0; p < points.size(); ++p) {
       const auto runner = RankRunner::make(points[p].lowered, team, limit);
       if (const Status made = team.agree(runner ? success() : Status{runner.error()}); !made) return made.error();
+      (*runner)->set_pacing({effort.between_looks, {}});
       Seconds least = minimum(measure(**runner, team, {least_runs, false, 1}));
       // All ranks have the same least, hence as many runs.
       const double runs = std::min(effort.each.count() / std::max(least.count(), 1e-9) - least_runs, double{most_runs});

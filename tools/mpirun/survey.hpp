@@ -21,10 +21,11 @@ struct SurveyPoint {
 /// one rank only products and copies. Errors: the ranks are more than a ring may have (4096).
 Expected<std::vector<SurveyPoint>> survey_points(int ranks, Bytes most);
 
-/// How long to measure: `rounds` times over all points, so that a disturbance does not hit all runs of one, and `each` per point and round.
+/// How long to measure: `rounds` times over all points, so that a disturbance does not hit all runs of one, and `each` per point and round. How ranks wait: Pacing.
 struct SurveyEffort {
   int rounds = 3;
   Seconds each{0.2};
+  Seconds between_looks{};
 };
 
 /// The time of a point: the least of all its runs, at least 10 a round. `progress` after each point of each round.

@@ -78,17 +78,20 @@ def shaping(network, n):
     return lines
 
 
-# In every namespace. Packets pass through, whatever way an answer takes; a connection that was idle does not start slowly again, and nothing is
-# remembered from one to the next; no IPv6.
+# In every namespace. Packets pass through, whatever way an answer takes; no IPv6. TCP: no model of the path, as BBR has one, which takes the moment in which
+# the bucket is full for the path's latency, and the answers that wait behind data for a slow path; whole messages fit its buffers, so that a rank need not
+# wake up for the kernel to go on; a connection that was idle does not start slowly again, and nothing is remembered from one to the next.
 SETTINGS = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/conf/all/rp_filter": "0",
     "net/ipv4/conf/default/rp_filter": "0",
     "net/ipv4/conf/all/send_redirects": "0",
     "net/ipv4/conf/default/send_redirects": "0",
+    "net/ipv4/tcp_congestion_control": "reno",
     "net/ipv4/tcp_slow_start_after_idle": "0",
     "net/ipv4/tcp_no_metrics_save": "1",
-    "net/ipv4/tcp_wmem": f"4096 16384 {QUEUE_BYTES}",
+    "net/ipv4/tcp_wmem": f"4096 {QUEUE_BYTES} {QUEUE_BYTES}",
+    "net/ipv4/tcp_rmem": f"4096 {2 * QUEUE_BYTES} {4 * QUEUE_BYTES}",
     "net/ipv6/conf/all/disable_ipv6": "1",
     "net/ipv6/conf/default/disable_ipv6": "1",
 }

@@ -87,7 +87,7 @@ def stored_routes(lab):
 def settle(lab, network, which):
     """Everything inside one namespace."""
     name = batches.namespace(lab, which)
-    settings = "; ".join(f"[ ! -e /proc/sys/{key} ] || echo {value} > /proc/sys/{key}" for key, value in batches.SETTINGS.items())
+    settings = "; ".join(f"[ ! -e /proc/sys/{key} ] || echo '{value}' > /proc/sys/{key}" for key, value in batches.SETTINGS.items())
     ask("ip", "netns", "exec", name, "sh", "-ec", settings)
     if which == batches.HEAD:
         batch("ip", batches.head(network), name)

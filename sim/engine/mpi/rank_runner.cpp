@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <limits>
+#include <thread>
 
 #include "sim/base/invariant.hpp"
 #include "sim/engine/numeric/inputs.hpp"
@@ -125,6 +127,11 @@ void RankRunner::fill(std::uint64_t seed, Filling filling) {
   for (std::size_t i = 0; i < views_.size(); ++i) views_[i].dtype = carried_in(filling, storage_.buffer(accesses_[i].slot).dtype);
 }
 
+void RankRunner::set_pacing(Pacing pacing) {
+  PODSIM_ASSERT(pacing.least.empty() || pacing.least.size() == tasks_.size());
+  pacing_ = std::move(pacing);
+}
+
 void RankRunner::run() {
   missing_.clear();
   for (const RankTask& task : tasks_) missing_.push_back(task.waits);
@@ -140,6 +147,11 @@ void RankRunner::run() {
       const std::uint32_t next = dma_.back();
       dma_.pop_back();
       work(next);
+    } else if (lasting_) {
+      if (now() - times_[*lasting_].start >= pacing_.least[*lasting_])
+        finish(*std::exchange(lasting_, std::nullopt));
+      else
+        rest();
     } else if (next_core_ < core_.size() && missing_[core_[next_core_]] == 0) {
       work(core_[next_core_++]);
     } else if (finished_ < tasks_.size()) {
@@ -172,7 +184,10 @@ void RankRunner::work(std::uint32_t task) {
                               std::span{views_}.subspan(first, count), {device_, storage_.coordinates(device_), schedule_.source.get()}, workspace_);
   // The other ranks wait for what follows, so it is done with whatever there is.
   if (!done && (!failure_ || activity.task.value < failure_->task)) failure_ = Failure{activity.task.value, failure_of(schedule_, activity, done.error())};
-  finish(task);
+  if (tasks_[task].on_core && !pacing_.least.empty())
+    lasting_ = task;
+  else
+    finish(task);
 }
 
 void RankRunner::post(std::uint32_t task) {
@@ -200,14 +215,29 @@ void RankRunner::arrived(std::uint32_t task) {
   finish(task);
 }
 
+void RankRunner::rest() const {
+  if (pacing_.between_looks > Seconds{}) std::this_thread::sleep_for(std::chrono::duration<double>(pacing_.between_looks.count()));
+}
+
+/// How many requests completed.
+int RankRunner::test_or_wait(bool wait) {
+  int count = 0;
+  const auto ask = [&](auto* function) {
+    function(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), MPI_STATUSES_IGNORE);
+  };
+  if (wait && pacing_.between_looks == Seconds{}) {
+    ask(MPI_Waitsome);
+    return count;
+  }
+  ask(MPI_Testsome);
+  while (wait && count == 0) rest(), ask(MPI_Testsome);
+  return count;
+}
+
 void RankRunner::take_finished(bool wait) {
   if (requests_.empty()) return;
   completed_.resize(requests_.size());
-  int count = 0;
-  if (wait)
-    MPI_Waitsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), MPI_STATUSES_IGNORE);
-  else
-    MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), MPI_STATUSES_IGNORE);
+  const int count = test_or_wait(wait);
   if (count <= 0) return;  // none, or MPI_UNDEFINED
   // In the order of tasks, so that runs differ as little as they can; finished ones are taken out before new ones are posted.
   std::vector<std::uint32_t> over;

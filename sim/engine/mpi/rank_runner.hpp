@@ -20,6 +20,15 @@ struct Times {
   Moment start, end;
 };
 
+/// How a rank keeps time beside what its host takes.
+struct Pacing {
+  /// How long a rank that waits sleeps between two looks at its messages. 0: it looks all the time, which is soonest where each rank has a core of its own;
+  /// where ranks share cores, those that look keep from them whatever moves the messages.
+  Seconds between_looks{};
+  /// Per task of tasks(): a core task lasts at least so long, and messages make progress meanwhile. Empty: as long as its arithmetic.
+  std::vector<Seconds> least{};
+};
+
 /// Runs the tasks of the device with this rank's number, in one thread. Core tasks run in program order, one at a time. Between them, transfers are
 /// posted and dma Locals run as soon as their waits are over. Transfers are MPI_Isend and MPI_Irecv directly from and into the buffers; a transfer
 /// that adds or rounds on arrival lands in a side buffer first. The MPI tag is the sender's task number, used once per run.
@@ -31,6 +40,8 @@ class RankRunner {
 
   /// Fills the inputs; everything else becomes NaN. `filling` also decides the type in which buffers travel.
   void fill(std::uint64_t seed, Filling filling);
+  /// Of the runs to come.
+  void set_pacing(Pacing pacing);
   /// Runs the schedule once, starting now. Collective: all ranks must call it.
   void run();
   /// Of the last run: the first of this rank's tasks, by number, that could not work on its data.
@@ -68,6 +79,8 @@ class RankRunner {
   void arrived(std::uint32_t task);
   void work(std::uint32_t task);
   void take_finished(bool wait);
+  int test_or_wait(bool wait);
+  void rest() const;
 
   const Schedule& schedule_;
   const Team& team_;
@@ -82,10 +95,12 @@ class RankRunner {
   std::vector<std::vector<float>> beside_;  // per task: side buffers of receives that need one
   FloatMemory memory_;
   PackedOperands workspace_;
+  Pacing pacing_;
 
   // State of the current run.
   std::vector<std::uint32_t> missing_, core_, dma_;  // waits left per task; core tasks in order; dma Locals that are ready
   std::size_t next_core_ = 0, finished_ = 0;
+  std::optional<std::uint32_t> lasting_;  // the core task whose arithmetic is done and whose least time is not over
   std::vector<Times> times_;
   std::optional<Failure> failure_;
   std::vector<MPI_Request> requests_;
