@@ -38,8 +38,10 @@ class Phases {
     const HloInstruction& instruction = at(i);
     if (instruction.phase != HloPhase::update && instruction.phase != HloPhase::done) return {};
     const int from = instruction.operands.empty() ? HloInstruction::missing : instruction.operands.front();
+    // A loop may carry what a send or recv began into its next iteration: XLA for GPUs pipelines them so.
+    if (from != HloInstruction::missing && is_transfer(instruction) && (at(from).opcode == HloOpcode::get_tuple_element || at(from).opcode == HloOpcode::parameter)) return {};
     if (from == HloInstruction::missing || at(from).opcode != instruction.opcode || !goes_on(at(from)))
-      return fmt::format("expected the {} of it as its operand", instruction.opcode == HloOpcode::send || instruction.opcode == HloOpcode::recv ? "beginning" : "-start");
+      return fmt::format("expected the {} of it as its operand", is_transfer(instruction) ? "beginning" : "-start");
     int& by = ended_by_[static_cast<std::size_t>(from)];
     if (by != HloInstruction::missing) return fmt::format("expected one end of {}, got {} before", at(from).name, at(by).name);
     by = i;
@@ -49,10 +51,10 @@ class Phases {
 
  private:
   [[nodiscard]] const HloInstruction& at(int i) const { return computation_.instructions[static_cast<std::size_t>(i)]; }
+  static bool is_transfer(const HloInstruction& instruction) { return instruction.opcode == HloOpcode::send || instruction.opcode == HloOpcode::recv; }
   /// Whether a -done or -update may be of it. A send or recv is its own beginning.
   static bool goes_on(const HloInstruction& instruction) {
-    const bool is_transfer = instruction.opcode == HloOpcode::send || instruction.opcode == HloOpcode::recv;
-    return instruction.phase == HloPhase::start || instruction.phase == HloPhase::update || (is_transfer && instruction.phase == HloPhase::whole);
+    return instruction.phase == HloPhase::start || instruction.phase == HloPhase::update || (is_transfer(instruction) && instruction.phase == HloPhase::whole);
   }
 
   const HloComputation& computation_;

@@ -57,6 +57,12 @@ TEST(Communication, WhatStartsEndsOnce) {
   EXPECT_EQ(error_in(start + "ROOT d = f32[4] all-to-all-done(s)"), "m:8:2: d: expected the -start of it as its operand");
 }
 
+TEST(Communication, ALoopMayCarryWhatARecvBegan) {
+  const std::string carried = "t = ((f32[4], u32[], token[])) parameter(1)\n g = (f32[4], u32[], token[]) get-tuple-element(t), index=0\n ";
+  EXPECT_EQ(error_in(carried + "d = (f32[4], token[]) recv-done(g), channel_id=1\n ROOT r = f32[4] get-tuple-element(d), index=0"), "");
+  EXPECT_EQ(error_in("k = token[] after-all()\n q = (f32[4], u32[], token[]) tuple(x, x, k)\n ROOT d = (f32[4], token[]) recv-done(q), channel_id=1"), "m:9:2: d: expected the beginning of it as its operand");
+}
+
 TEST(Communication, AnUpdateStandsBetweenStartAndDone) {
   const std::string start = "s = ((f32[4]), f32[4]) custom-call-start(x), custom_call_target=\"f\"\n u = ((f32[4]), f32[4]) custom-call-update(s)\n ";
   EXPECT_EQ(error_in(start + "ROOT d = f32[4] custom-call-done(u)"), "");
