@@ -60,7 +60,7 @@ TEST(Communication, WhatStartsEndsOnce) {
 TEST(Communication, ALoopMayCarryWhatARecvBegan) {
   const std::string carried = "t = ((f32[4], u32[], token[])) parameter(1)\n g = (f32[4], u32[], token[]) get-tuple-element(t), index=0\n ";
   EXPECT_EQ(error_in(carried + "d = (f32[4], token[]) recv-done(g), channel_id=1\n ROOT r = f32[4] get-tuple-element(d), index=0"), "");
-  EXPECT_EQ(error_in("k = token[] after-all()\n q = (f32[4], u32[], token[]) tuple(x, x, k)\n ROOT d = (f32[4], token[]) recv-done(q), channel_id=1"), "m:9:2: d: expected the beginning of it as its operand");
+  EXPECT_EQ(error_in("k = token[] after-all()\n u = u32[] constant(0)\n q = (f32[4], u32[], token[]) tuple(x, u, k)\n ROOT d = (f32[4], token[]) recv-done(q), channel_id=1"), "m:10:2: d: expected the beginning of it as its operand");
 }
 
 TEST(Communication, AnUpdateStandsBetweenStartAndDone) {

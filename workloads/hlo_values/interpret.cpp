@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/engine/numeric/kernels.hpp"
+#include "workloads/hlo/communication.hpp"
 #include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo_values/interpreter.hpp"
 
@@ -84,6 +85,7 @@ Expected<std::vector<HloArrays>> evaluate_on_all(const HloModule& module, const 
 Expected<std::vector<HloArrays>> interpret(const HloModule& module, const std::vector<std::vector<HloArrays>>& parameters, HloRunOptions& options) {
   const SourceLocation file{module.file, 0, 0};
   if (module.entry == HloInstruction::missing) return Diagnostic{file, "expected a module with an ENTRY"};
+  if (auto ok = check_communication(module); !ok) return ok.error();  // not asked of a module that was read tolerantly
   const bool few = module.replica_count >= 1 && module.replica_count <= most_devices && module.num_partitions.value_or(1) >= 1 &&
                    module.num_partitions.value_or(1) <= most_devices;
   const std::int64_t devices = few ? devices_of(module) : 0;

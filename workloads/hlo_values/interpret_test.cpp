@@ -290,8 +290,8 @@ TEST(HloEvaluate, OneInstructionAlone) {
   const HloModule module = module_of(
       test::text_with({counted("f32[4]")},
                       "f = f32[4] fusion(p0), kind=kLoop, calls={ q = f32[4] parameter(0)\n ROOT n = f32[4] negate(q) }\n"
-                      "i = u32[] partition-id()\nROOT w = f32[4] all-reduce-start(p0), replica_groups={}, to_apply={ a = f32[] parameter(0)\n "
-                      "b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }"));
+                      "i = u32[] partition-id()\nw = f32[4] all-reduce-start(p0), replica_groups={}, to_apply={ a = f32[] parameter(0)\n "
+                      "b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\nROOT v = f32[4] all-reduce-done(w)"));
   const HloComputation& entry = module.entry_computation();
   HloArithmetic arithmetic;
   const HloArrays x{counted("f32[4]")};
