@@ -217,9 +217,8 @@ Expected<System> with_faults(const System& system, Faults faults) {
   return changed;
 }
 
-Expected<System> on_one_axis(const System& system, const std::string& axis) {
+Expected<System> on_axes(const System& system, const MeshSizes& sizes) {
   System changed = system;
-  const MeshSizes sizes{{axis, system.mesh.devices()}};
   if (!system.devices.empty()) {
     const auto healthy = joined(system.whole_slice, system.machine, system.slice, system.slices);
     auto placed = place_on_devices(*healthy, system.machine.chip.devices, sizes, system.devices);

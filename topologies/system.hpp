@@ -97,8 +97,8 @@ Expected<System> with_machine(System system, Machine machine);
 bool differ_in_machine_only(const System& one, const System& other);
 /// The same system with these faults instead of its own. Errors: a cable that does not exist.
 Expected<System> with_faults(const System& system, Faults faults);
-/// The same devices on one axis of this name, row-major. Errors: none for a row-major mesh or one on listed devices.
-Expected<System> on_one_axis(const System& system, const std::string& axis);
+/// The same devices on other axes, row-major. Errors: as many devices as the mesh has; none else for a row-major mesh or one on listed devices.
+Expected<System> on_axes(const System& system, const MeshSizes& sizes);
 
 /// The devices of the slices that the mesh leaves out.
 int idle_devices(const System& system);

@@ -79,6 +79,7 @@ Status HloCosts::decide(const HloPlace& place) {
     auto trips = trip_count_of(*module_, computation, instruction, options_.trip_counts);
     if (!trips && !options_.tolerant) return trips.error();
     if (!trips) warn("loops of unknown trip count, counted once", instruction);
+    if (trips && trips->by_condition) warn("loops whose known_trip_count is not what their condition gives", instruction);
     trips_.emplace(place, trips ? *trips : HloTripCount{});
   }
   if (instruction.opcode == HloOpcode::conditional) {

@@ -18,7 +18,7 @@ struct Scalar {
   std::int64_t value = 0;
 };
 
-/// A computation, and where it was called if that was by a fusion.
+/// A computation, and where it was called if that was by a fusion, or by the only call of it.
 struct Frame {
   const HloComputation* computation = nullptr;
   const HloInstruction* caller = nullptr;
@@ -144,11 +144,26 @@ std::optional<std::int64_t> iterations(std::int64_t first, std::int64_t step, Hl
   return equal ? distance / step + 1 : (distance - 1) / step + 1;
 }
 
+/// Where a computation is called, if one `call` alone does: XLA for CPUs puts loops into computations of their own. No caller: anything else.
+Frame only_call_of(const HloModule& module, const HloComputation& computation) {
+  Frame found;
+  for (const HloComputation& by : module.computations)
+    for (const HloInstruction& instruction : by.instructions)
+      for (const HloCall& call : instruction.calls) {
+        if (&module.computations[static_cast<std::size_t>(call.computation)] != &computation) continue;
+        if (found.caller != nullptr || instruction.opcode != HloOpcode::call) return {};
+        found = {&by, &instruction, nullptr};
+      }
+  return found;
+}
+
 std::optional<std::int64_t> count_of_condition(const HloModule& module, const HloComputation& around, const HloInstruction& loop) {
   const HloComputation *const condition = called(module, loop, HloRole::condition), *const body = called(module, loop, HloRole::body);
   if (condition == nullptr || body == nullptr || loop.operands.size() != 1) return std::nullopt;
   ScalarTracer tracer{module};
-  const Frame outside{&around, nullptr, nullptr}, in_condition{condition, nullptr, nullptr}, in_body{body, nullptr, nullptr};
+  const bool is_handed_in = loop.operands[0] != HloInstruction::missing && around.instructions[static_cast<std::size_t>(loop.operands[0])].opcode == HloOpcode::parameter;
+  const Frame call = is_handed_in ? only_call_of(module, around) : Frame{}, caller{call.computation, nullptr, nullptr};
+  const Frame outside{&around, call.caller, &caller}, in_condition{condition, nullptr, nullptr}, in_body{body, nullptr, nullptr};
   // The value of an element before the loop: a constant, not something that a loop around this one carries.
   const auto initial = [&](int element) -> std::optional<std::int64_t> {
     const auto value = tracer.element(outside, loop.operands[0], element);
@@ -189,9 +204,10 @@ std::optional<std::int64_t> count_of_condition(const HloModule& module, const Hl
 Expected<HloTripCount> trip_count_of(const HloModule& module, const HloComputation& computation, const HloInstruction& loop,
                                      const HloTripCounts& given) {
   using Source = HloTripCount::Source;
-  if (const auto found = given.find(loop.name); found != given.end()) return HloTripCount{found->second, Source::given};
-  if (loop.attributes->known_trip_count) return HloTripCount{*loop.attributes->known_trip_count, Source::told};
-  if (const auto count = count_of_condition(module, computation, loop)) return HloTripCount{*count, Source::condition};
+  if (const auto found = given.find(loop.name); found != given.end()) return HloTripCount{found->second, Source::given, {}};
+  const auto counted = count_of_condition(module, computation, loop);
+  if (const auto& told = loop.attributes->known_trip_count) return HloTripCount{*told, Source::told, counted != told ? counted : std::nullopt};
+  if (counted) return HloTripCount{*counted, Source::condition, {}};
   return Diagnostic{module.where(loop),
                     fmt::format("how often does the loop {} run? Neither its backend_config nor its condition tells; `trip_count` {}=N does",
                                 quoted(loop.name), loop.name)};

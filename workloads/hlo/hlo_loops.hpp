@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "workloads/hlo/hlo_module.hpp"
@@ -17,6 +18,7 @@ struct HloTripCount {
   enum class Source { given, told, condition, assumed };
   std::int64_t count = 1;
   Source source = Source::assumed;
+  std::optional<std::int64_t> by_condition{};  // of one that is told: what the condition gives, where that is another count
   friend bool operator==(const HloTripCount&, const HloTripCount&) = default;
 };
 

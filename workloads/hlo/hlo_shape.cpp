@@ -52,6 +52,7 @@ constexpr std::array<TypeEntry, static_cast<std::size_t>(HloType::tuple) + 1> ty
                                                                                      {"", 0, '-'}}};
 
 constexpr std::int64_t most = std::int64_t{1} << 62, most_bytes = std::int64_t{1} << 60, largest_dim = std::int64_t{1} << 53;
+constexpr int largest_memory_space = 31;  // 591 modules of XLA for TPUs and GPUs have 0 to 8 (libtpu 0.0.42.1, November 2026); bytes elsewhere would be in no memory of a machine
 // A tile is what a core loads at once: XLA's have 128 to 4,096 elements (all of validation/aot/modules).
 constexpr std::int64_t largest_tile = std::int64_t{1} << 20;
 constexpr int deepest_tuple = 64, most_dims = 64, most_tiles = 8;
@@ -196,7 +197,9 @@ class ShapeText {
         while (cursor_.peek() == '(')
           if (!read_tile(layout)) return false;
       } else if (cursor_.take("S(")) {
+        const std::size_t at = cursor_.at();
         if (!read_number(layout.memory_space, "a memory space")) return false;
+        if (layout.memory_space > largest_memory_space) return fail(at, fmt::format("a memory space from 0 to {}", largest_memory_space));
       } else if (cursor_.take("E(")) {
         if (!read_number(layout.element_bits, "the bits of an element")) return false;
         if (layout.element_bits > 0 && layout.element_bits < 8 && 8 % layout.element_bits != 0) return fail(begin, "1, 2, 4 or whole bytes of bits");

@@ -59,6 +59,8 @@ TEST(HloShape, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(shape_error("f32[2,2]{1,1}"), "s:1:12: expected each of the 2 dimensions once in a layout, got \"1}\"");
   EXPECT_EQ(shape_error("f32[8,128]{1,0:T(99999999999,128)}"), "s:1:18: expected a tile of at most 1048576 elements, got \"99999999999,128)}\"");
   EXPECT_EQ(shape_error("f32[8,128]{1,0:T(8192,256)}"), "s:1:23: expected a tile of at most 1048576 elements, got \"256)}\"");
+  EXPECT_EQ(shape_error("f32[2]{0:S(8)}"), "");
+  EXPECT_EQ(shape_error("f32[2]{0:S(999)}"), "s:1:12: expected a memory space from 0 to 31, got \"999)}\"");
   EXPECT_EQ(shape_error("f32[2]{0:T(0)}"), "s:1:12: expected the extent of a tile, got \"0)}\"");
   EXPECT_EQ(shape_error("(f32[2], f32[9007199254740992,9007199254740992])"),
             "s:1:10: expected a shape of at most 2^60 bytes, got \"f32[9007199254740992,9007199254740992])\"");

@@ -199,6 +199,41 @@ TEST(HloSummary, UnknownTripCountsAreErrorsThatNameTheLoop) {
   EXPECT_EQ(summary_error(module, options), "trip_count: expected the name of a loop of the module, got \"ww\", did you mean \"w\"?");
 }
 
+TEST(HloSummary, ATripCountThatTheConditionContradictsIsTold) {
+  const auto told = [](const std::string& count) {
+    std::string text = loop(0, "add(c, k)", 2, "u, v", 7, "LT");
+    return module_of(text.replace(text.find(", body="), 0, ", backend_config={\"known_trip_count\":{\"n\":\"" + count + "\"}}"));
+  };
+  const HloModule wrong = told("5"), right = told("4");
+  const auto count = trip_count_of(wrong, wrong.entry_computation(), instruction_named(wrong, "w"));
+  ASSERT_TRUE(count);
+  EXPECT_EQ(*count, (HloTripCount{5, HloTripCount::Source::told, 4}));
+  const auto summary = summary_of(wrong);
+  ASSERT_TRUE(summary);
+  ASSERT_EQ(summary->warnings.size(), 1U);
+  EXPECT_EQ(summary->warnings[0].message, "loops whose known_trip_count is not what their condition gives");
+  EXPECT_TRUE(summary_of(right)->warnings.empty());
+  EXPECT_EQ(trip_count_of(wrong, wrong.entry_computation(), instruction_named(wrong, "w"), {{"w", 9}})->by_condition, std::nullopt) << "what is given decides";
+}
+
+// As XLA for CPUs writes loops: the tuple that one begins with is handed in.
+TEST(HloSummary, ALoopInACalledComputationBeginsWithWhatItsCallHandsIn) {
+  std::string text = loop(0, "add(c, k)", 2, "u, v", 7, "LT");
+  const std::string tuple = "(s32[], s32[])";
+  text.replace(text.find("ENTRY e"), std::string::npos,
+               "%apart { t = " + tuple + " parameter(0)\n ROOT w = " + tuple + " while(t), condition=%c, body=%b }\n");
+  const auto entry = [&](const std::string& lines) { return module_of(text + "ENTRY e { a = s32[] constant(0)\n z = s32[] constant(7)\n t = " + tuple + " tuple(a, z)\n" + lines + " }\n"); };
+  const auto count = [](const HloModule& module) {
+    for (const HloComputation& computation : module.computations)
+      if (computation.name == "apart") return trip_count_of(module, computation, instruction_named(module, "w"));
+    return Expected<HloTripCount>{HloTripCount{}};
+  };
+  const auto once = count(entry(" ROOT r = " + tuple + " call(t), to_apply=%apart"));
+  ASSERT_TRUE(once);
+  EXPECT_EQ(*once, (HloTripCount{4, HloTripCount::Source::condition, {}}));
+  EXPECT_FALSE(count(entry(" q = " + tuple + " call(t), to_apply=%apart\n ROOT r = " + tuple + " call(q), to_apply=%apart"))) << "the second one runs from another beginning";
+}
+
 TEST(HloSummary, NestedLoopsMultiply) {
   const HloModule module = module_of(
       "HloModule m, num_partitions=2\n%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"

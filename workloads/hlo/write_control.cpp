@@ -59,6 +59,8 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   if (called(module_.module(), what, HloRole::condition) == nullptr) return module_.problem(what, "expected a condition, a computation");
   const auto trips = trip_count_of(module_.module(), scope.computation, what, module_.options().counts.trip_counts);
   if (!trips) return trips.error();
+  if (trips->by_condition)
+    module_.note(fmt::format("{}: runs {} times, as its known_trip_count says; by its condition it would be {}", what.name, trips->count, *trips->by_condition));
   const std::vector<const HloShape*> shapes = leaves_of(*what.shape);
   const std::vector<bool> invariant = invariant_leaves(*body);
   HloValue state = operand(scope, i, 0);

@@ -21,7 +21,7 @@ HloSpec numbers_of(const std::string& text, HloScheduleOptions options = {}) {
   auto module = parse_hlo(text, "m");
   EXPECT_TRUE(module) << to_text(module.error());
   options.values = true;
-  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), std::move(options), {}, {}};
+  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), std::move(options), {}, CollectivePolicy{}};
 }
 
 /// As `podsim check --hlo`: beside itself, then beside what it should equal.

@@ -24,7 +24,7 @@ constexpr double link = 100e9, peak = 100e12;  // of `ideal`, bytes and FLOPs a 
 HloSpec spec_of(const std::string& text) {
   auto module = parse_hlo(text, "m");
   EXPECT_TRUE(module) << to_text(module.error());
-  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), {}, {}, {}};
+  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), {}, {}, CollectivePolicy{}};
 }
 
 podsim::Run run_of(const System& system, const ProblemSpec& spec) {

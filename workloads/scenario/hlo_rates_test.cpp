@@ -25,7 +25,7 @@ double seconds_of(const std::string& machine, const std::string& operands, const
   auto module = parse_hlo(text, "m");
   EXPECT_TRUE(module) << to_text(module.error());
   const System system = system_with({{"machine", machine}, {"slice", "1x1"}, {"mesh", "x=1"}});
-  const auto problem = make_problem(system, HloSpec{std::make_shared<const HloModule>(*std::move(module)), {}, {}, {}});
+  const auto problem = make_problem(system, HloSpec{std::make_shared<const HloModule>(*std::move(module)), {}, {}, CollectivePolicy{}});
   EXPECT_TRUE(problem) << to_text(problem.error());
   const auto run = simulate(system, *problem, {});
   EXPECT_TRUE(run) << to_text(run.error());

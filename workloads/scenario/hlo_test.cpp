@@ -19,7 +19,7 @@ using testing::system_with;
 HloSpec spec_of(const std::string& text, HloScheduleOptions options = {}) {
   auto module = parse_hlo(text, "m");
   EXPECT_TRUE(module) << to_text(module.error());
-  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), std::move(options), {}, {}};
+  return {std::make_shared<const HloModule>(module ? *std::move(module) : HloModule{}), std::move(options), {}, CollectivePolicy{}};
 }
 
 podsim::Run run_of(const System& system, const HloSpec& spec, const RunOptions& options = {}) {
@@ -399,6 +399,40 @@ TEST(HloRun, WhatCannotBeSimulatedIsToldAtItsLine) {
   EXPECT_THAT(error_of(ring, spec_of(entry("  ROOT %c = f32[16,8] copy(%x)", 8))), HasSubstr("m:1:1: expected a mesh of the module's 8 devices, found row=4"));
   EXPECT_THAT(error_of(ring, spec_of(entry("  ROOT %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2},{3}}, use_global_device_ids=true, to_apply=%add"))),
               HasSubstr("m:11:3: r: expected groups of equal size that have every device of the mesh row=4 once, found {{0,1,2},{3}}"));
+}
+
+std::string all_reduce_over(int devices, const std::string& groups) {
+  return fmt::format("HloModule m, is_scheduled=true, num_partitions={}\n%add {{ a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }}\nENTRY e {{\n x = f32[16777216] parameter(0)\n"
+                     " ROOT r = f32[16777216] all-reduce(x), channel_id=1, replica_groups={}, use_global_device_ids=true, to_apply=%add\n}}\n",
+                     devices, groups);
+}
+
+TEST(HloRun, OnGpusOneCollectiveTakesAsLongHoweverTheMeshIsWritten) {
+  const auto time = [](const std::string& mesh, const std::string& groups, const std::optional<CollectivePolicy>& policy) {
+    HloSpec spec = spec_of(all_reduce_over(16, groups));
+    spec.collectives = policy;
+    const System system = system_with({{"machine", "dgx_h100"}, {"slice", "2x8"}, {"mesh", mesh}});
+    const auto posed = pose(system, spec, {});
+    EXPECT_TRUE(posed) << to_text(posed.error());
+    return to_seconds(run_of(posed->system, spec).metrics.makespan).count();
+  };
+  const CollectivePolicy rings{std::string{by_dimension_name}, {}}, fastest{std::string{auto_name}, {}};
+  for (const std::string groups : {"[1,16]<=[16]", "[2,8]<=[16]", "[8,2]<=[2,8]T(1,0)"}) {
+    const double row = time("x=16", groups, {});
+    for (const char* mesh : {"x=2,y=8", "x=4,y=4", "x=8,y=2", "x=2,y=2,z=4", "x=1,y=16"}) EXPECT_DOUBLE_EQ(time(mesh, groups, {}), row) << mesh << " " << groups;
+    EXPECT_DOUBLE_EQ(time("x=2,y=8", groups, fastest), row) << "NCCL's choice is auto";
+  }
+  EXPECT_GT(time("x=2,y=8", "{}", rings), 2 * time("x=2,y=8", "{}", {})) << "what is asked for is done";
+}
+
+TEST(HloRun, OnTpusCollectivesRunAsCompiled) {
+  const System system = system_with({{"machine", "tpu_v5e"}, {"slice", "4x4"}, {"mesh", "x=4,y=4"}});
+  HloSpec spec = spec_of(all_reduce_over(16, "{}"));
+  spec.collectives.reset();
+  EXPECT_EQ(make_problem(system, spec)->collectives, (CollectivePolicy{std::string{by_dimension_name}, {}}));
+  HloSpec numbers = spec_of(all_reduce_over(16, "{}"), HloScheduleOptions{.values = true});
+  numbers.collectives.reset();
+  EXPECT_EQ(make_problem(system_with({{"machine", "dgx_h100"}, {"slice", "2x8"}}), numbers)->collectives.algorithm, by_dimension_name) << "a proof needs no choice";
 }
 
 TEST(HloRun, WhatIsTooLargeIsRefusedBeforeItIsWritten) {

@@ -204,9 +204,9 @@ TEST(ListedDevices, RingsAreOpenedOnlyOnWholeSlices) {
 TEST(ListedDevices, OneAxisOverThemKeepsTheirOrder) {
   const System square = system_with({{"machine", "tpu_v5e"}, {"slice", "2x4"}, {"mesh", "row=2,col=2"}, {"devices", "0,1,5,4"}});
   const System line = system_with({{"machine", "tpu_v5e"}, {"slice", "2x4"}, {"mesh", "row=2,col=2"}, {"devices", "0,1,2,3"}});
-  EXPECT_TRUE(on_one_axis(square, "ring")->mesh.axes().front().wraps) << "a square of neighbours";
-  EXPECT_FALSE(on_one_axis(line, "ring")->mesh.axes().front().wraps);
-  EXPECT_EQ(on_one_axis(square, "ring")->placement, square.placement);
+  EXPECT_TRUE(on_axes(square, {{"ring", square.mesh.devices()}})->mesh.axes().front().wraps) << "a square of neighbours";
+  EXPECT_FALSE(on_axes(line, {{"ring", line.mesh.devices()}})->mesh.axes().front().wraps);
+  EXPECT_EQ(on_axes(square, {{"ring", square.mesh.devices()}})->placement, square.placement);
 }
 
 TEST(ListedDevices, LieAlongEveryDimensionThatOneOfTheirGroupsDoes) {

@@ -9,6 +9,7 @@
 
 #include "sim/base/blame.hpp"
 #include "workloads/collectives.hpp"
+#include "workloads/hlo/module_axes.hpp"
 #include "workloads/hlo_values/interpret.hpp"
 #include "workloads/hlo_values/module_source.hpp"
 #include "workloads/scenario/cut_bound.hpp"
@@ -179,19 +180,21 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
     if (!program) return program.error();
     if (Status named = name_tensors(made->schedule, *program); !named) return named.error();
   }
+  const CollectivePolicy policy = spec.collectives.value_or(usual_collectives(system, spec));
   ProblemSummary summary;
   summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
   std::vector<std::string> notes = spec.assumed;
   if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
   std::ranges::move(made->notes, std::back_inserter(notes));
+  if (!spec.collectives && policy.is_auto() && system.mesh.devices() > 1) notes.emplace_back("each collective by the algorithm that is fastest for it alone, as NCCL chooses its own; --collectives names another");
   std::vector<std::string> not_checked;
   if (options.values)
     for (const HloInstruction* call : calls_without_values(*spec.module))
       not_checked.push_back(to_text(Diagnostic{spec.module->where(*call), fmt::format("{}: what custom-call {} computes is not known; other numbers stand in for its results", call->name, quoted(call->attributes->custom_call_target))}));
-  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(spec.collectives) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), std::move(not_checked), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(policy) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), std::move(not_checked), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts),
                                                                     system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
-  return Problem{std::move(made->schedule), spec.collectives, std::move(summary), std::move(made->tasks)};
+  return Problem{std::move(made->schedule), policy, std::move(summary), std::move(made->tasks)};
 }
 
 Expected<Problem> make(const System& system, const ScheduleSpec& spec) {
@@ -229,10 +232,45 @@ std::optional<TokenCount> tokens_of(const Workload& workload) {
   return TokenCount{workload.block->batch, workload.block->sequence};
 }
 
+CollectivePolicy usual_collectives(const System& system, const HloSpec& spec) {
+  const bool by_nccl = system.machine.interconnect == Interconnect::rail && !spec.options.values;
+  return {std::string{by_nccl ? auto_name : by_dimension_name}, {}};
+}
+
+namespace {
+
+/// The axes that the module's collectives tell apart, by the names of the mesh: "x,y" for two that none does, "x/8:2" for a part. NCCL knows devices, not the mesh that the program has laid
+/// over them. Empty: the collectives have no such axes, or parts that do not divide those of the mesh.
+MeshSizes axes_told_apart(const Mesh& mesh, const HloModule& module) {
+  const auto told = axes_of_collectives(module);
+  if (!told) return {};
+  MeshSizes axes;
+  auto axis = mesh.axes().begin();
+  int left = axis->size;  // of this one, its least significant part
+  for (const auto& [name, size] : *told) {
+    auto& [names, product] = axes.emplace_back("", 1);
+    while (product < size) {
+      for (; left == 1 && ++axis != mesh.axes().end();) left = axis->size;
+      const int part = std::gcd(left, size / product);
+      if (part == 1 || (part != left && product * part != size)) return {};
+      left /= part;
+      names += (names.empty() ? "" : ",") + (part == axis->size ? axis->name : fmt::format("{}/{}:{}", axis->name, left, part));
+      product *= part;
+    }
+  }
+  return axes;
+}
+
+}  // namespace
+
 Expected<System> system_for(const ProblemSpec& spec, const System& system) {
-  const auto* gemm = std::get_if<GemmSpec>(&spec);
-  if (gemm == nullptr || gemm->algorithm->mesh == MeshUse::row_col || system.mesh.axes().size() == 1) return system;
-  return on_one_axis(system, "ring");
+  if (const auto* gemm = std::get_if<GemmSpec>(&spec))
+    return gemm->algorithm->mesh == MeshUse::row_col || system.mesh.axes().size() == 1 ? system : on_axes(system, {{"ring", system.mesh.devices()}});
+  const auto* hlo = std::get_if<HloSpec>(&spec);
+  if (hlo == nullptr || hlo->options.values || !hlo->collectives.value_or(usual_collectives(system, *hlo)).is_auto()) return system;
+  const bool is_row_major = std::holds_alternative<RowMajorOrder>(system.order);
+  const MeshSizes axes = is_row_major && devices_of(*hlo->module) == system.mesh.devices() ? axes_told_apart(system.mesh, *hlo->module) : MeshSizes{};
+  return axes.empty() ? system : on_axes(system, axes);
 }
 
 Expected<Problem> make_problem(const System& system, const ProblemSpec& spec) {

@@ -118,11 +118,15 @@ struct HloSpec {
   std::shared_ptr<const HloModule> module;
   HloScheduleOptions options{};  // with values: for a check on numbers
   bool estimated_cycles = false;  // instructions take the compiler's estimate at options.clock_hz, or by chip.cycle of the machine
-  CollectivePolicy collectives{std::string{by_dimension_name}, {}};
+  std::optional<CollectivePolicy> collectives{};  // nullopt: usual_collectives()
   std::vector<std::string> assumed{};   // of its system, in sentences: KnownModule
   bool order_given = true;              // whether anybody says on which device each partition runs; else the mesh's order is assumed
   std::optional<ProgramText> equals{};  // what it should compute: its parameters are the inputs, its results the outputs, in order. Of schedules with values
 };
+
+/// What runs the collectives of a module that is not told otherwise. On GPUs NCCL, which chooses by itself: `auto`. On TPUs the compiler has chosen: by-dimension, and as the text
+/// states. A check on numbers is by-dimension anywhere.
+CollectivePolicy usual_collectives(const System& system, const HloSpec& spec);
 
 /// Anything that can be simulated on a system.
 using ProblemSpec = std::variant<GemmSpec, CollectiveSpec, WorkloadSpec, PlannedWorkload, ScheduleSpec, ProgramSpec, PlannedProgram, TrainingSpec, PlannedTraining, HloSpec>;
@@ -173,8 +177,9 @@ struct Problem {
   HloTasks hlo_tasks{};  // of a module, which must outlive them
 };
 
-/// The system in the form that the problem uses: for GEMM algorithms of one axis, a mesh with one axis `ring` over all devices, row-major. Errors: the mesh
-/// order is not row-major.
+/// The system in the form that the problem uses: for GEMM algorithms of one axis, a mesh with one axis `ring` over all devices, row-major; for a module whose collectives are lowered by
+/// `auto`, a row-major mesh of the axes that they tell apart ("x,y" where none tells x from y), so that the time does not depend on how the mesh is written. Errors: the mesh order
+/// is not row-major (GEMM).
 Expected<System> system_for(const ProblemSpec& spec, const System& system);
 
 /// Pure. Errors (naming the field): the problem does not fit the mesh; an unknown algorithm; a workload, program or training step whose

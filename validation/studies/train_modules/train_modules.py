@@ -22,7 +22,7 @@ def main():
     print("| module | order | all-reduces | step | MFU | exposed communication | peak memory, of parameters |")
     print("|---|---|---|---|---|---|---|")
     for (name, shape, mesh), order, rewrite in itertools.product(MODULES, ("text", "overlap"), (False, True)):
-        command = [podsim, "run", "--hlo", str(folder / name), "--machine", "dgx_h100", "--slice", shape, "--mesh", mesh, "--hlo-schedule", order, "--format", "json"]
+        command = [podsim, "run", "--hlo", str(folder / name), "--machine", "dgx_h100", "--slice", shape, "--mesh", mesh, "--hlo-schedule", order, "--collectives", "by-dimension", "--format", "json"]
         run = json.loads(subprocess.run(command + (["--rewrite", "reduce-scatter"] if rewrite else []), check=True, capture_output=True, text=True).stdout)
         print(f"| {name.removeprefix('hlo_').removesuffix('.hlo')} | {order} | {'reduce-scatters' if rewrite else 'as they are'} | {run['makespan_s']:.4g} s | {100 * run['mfu']:.1f} % "
               f"| {run['exposed_communication_s']:.3g} s | {run['peak_memory_bytes'] / 1e9:.1f} GB, {run['module_memory_bytes']['parameters'] / 1e9:.1f} GB |")
