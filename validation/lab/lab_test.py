@@ -104,6 +104,12 @@ class Words(unittest.TestCase):
         self.assertEqual(survey.neighbours(slow), [0, 2])
         self.assertEqual(survey.neighbours(network.read_network(routes_of(*TOPOLOGIES["switches"]), "switches")), [0, 1])
 
+    def test_a_survey_measures_no_message_that_a_bucket_holds_in_part(self):
+        self.assertEqual(survey.sizes(1 << 18), [1 << 16, 1 << 17, 1 << 18])
+        self.assertGreaterEqual(survey.sizes(1 << 20)[0] / 2, survey.LEAST_MESSAGE)
+        with self.assertRaisesRegex(network.LabError, "--max-bytes"):
+            survey.sizes(1000)
+
     def test_the_agent_enters_the_namespace_of_a_management_address(self):
         with tempfile.TemporaryDirectory() as folder:
             fake = pathlib.Path(folder, "ip")

@@ -1,4 +1,5 @@
-"""What a fit wants to know of a lab: messages between two neighbours, one way and both ways, and what a rank computes, as observations for `podsim calibrate`."""
+"""What a fit wants to know of a lab: messages between two neighbours, one way and both ways at once, as observations for `podsim calibrate`. What a rank computes is
+not measured: it lasts as long as --pace says."""
 
 import csv
 import os
@@ -10,16 +11,15 @@ import batches
 import mpi
 from network import LabError
 
-# What a bucket holds passes at once, whatever its rate: of smaller inputs, half of which may be a message, a time says nothing of the rate.
-LEAST_BYTES = 10 * batches.BURST_BYTES
-SMALLEST, STEP = 1 << 15, 2  # bytes; from one size to the next
-REPEATS = 10  # of a size in a round, one way
+# One message at a time; one each way; and one each way that is added up on arrival.
+OPERATIONS = {"broadcast": [], "permute": ["--shift", "1"], "all-reduce": []}
+# What a bucket holds passes at once, whatever its rate: of messages that are not much longer, a time says little of the rate.
+LEAST_MESSAGE = 10 * batches.BURST_BYTES
 
 
 def add_options(verb):
-    verb.add_argument("--max-bytes", type=int, default=1 << 20, help="the largest message (1048576)")
-    verb.add_argument("--rounds", type=int, default=1, help="how often over all sizes; of each the least time stays (1)")
-    verb.add_argument("--seconds-each", type=float, default=0.2, help="how long each size is repeated in a round (0.2)")
+    verb.add_argument("--max-bytes", type=int, default=1 << 20, help="the largest message; others are halves of it (1048576)")
+    verb.add_argument("--repeat", type=int, default=10, help="how often each; the least time stays (10)")
 
 
 def neighbours(network):
@@ -33,50 +33,41 @@ def neighbours(network):
 
 
 def sizes(most):
-    size = SMALLEST
-    while size <= most:
-        yield size
-        size *= STEP
+    """Inputs in bytes, the smallest first; the messages of an all-reduce are halves of them."""
+    found = []
+    while most >= 2 * LEAST_MESSAGE:
+        found.insert(0, most // 8 * 8)
+        most //= 2
+    if not found:
+        raise LabError(f"--max-bytes: expected at least {2 * LEAST_MESSAGE}")
+    return found
 
 
-def one_way(lab, chips, size, options, folder):
-    """A stream of one message at a time: a broadcast to one other."""
+def observed(lab, chips, operation, size, options, folder):
+    """The rows of one operation of one size; its progress is told."""
     schedule, found = folder / "schedule.textproto", folder / "found.csv"
-    asked = ["--collective", "broadcast", "--axis", "row", "--bytes", str(size), "--dtype", "f32"]
+    asked = ["--collective", operation, "--axis", "row", "--bytes", str(size), "--dtype", "f32", *OPERATIONS[operation]]
     done = subprocess.run([mpi.program("podsim"), "show", "schedule", "--machine", "ideal", "--slice", "2", *asked, "-o", str(schedule)], stdout=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise LabError("podsim made no schedule for the survey")
-    status = mpi.run(lab, chips, ["--schedule", str(schedule), "--repeat", str(REPEATS * options.rounds), "-o", str(found)], subprocess.DEVNULL)
+    status = mpi.run(lab, chips, ["--schedule", str(schedule), "--repeat", str(options.repeat), "-o", str(found)], subprocess.DEVNULL)
     if status != 0:
         raise LabError(f"podsim_mpirun ended with status {status}")
-    return rows_of(found)
-
-
-def rows_of(file):
-    with open(file, encoding="utf-8", newline="") as text:
-        return list(csv.DictReader(line for line in text if not line.startswith("#")))
-
-
-def is_of_the_rate(row):
-    return int(row["devices"]) == 1 or int(row["bytes"]) >= LEAST_BYTES
+    with open(found, encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(line for line in text if not line.startswith("#")))
+    for row in rows:
+        print(f"{operation} {size} bytes: {1e3 * float(row['seconds']):.2f} ms", flush=True)
+    return rows
 
 
 def survey(lab, network, options):
     chips = neighbours(network)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        both = folder / "both.csv"
-        asked = ["--survey", str(both), "--max-bytes", f"{options.max_bytes}B", "--rounds", str(options.rounds), "--seconds-each", str(options.seconds_each)]
-        status = mpi.run(lab, chips, asked)
-        if status != 0:
-            return status
-        rows = [row for row in rows_of(both) if is_of_the_rate(row)]
-        for size in sizes(options.max_bytes):
-            rows += one_way(lab, chips, size, options, folder)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row for size in sizes(options.max_bytes) for operation in OPERATIONS for row in observed(lab, chips, operation, size, options, pathlib.Path(folder))]
     with open(options.file, "w", encoding="utf-8", newline="") as file:
-        load = os.getloadavg()[0]
-        file.write(f"# lab {lab}: chips {' and '.join(network.names[chip] for chip in chips)} of {network.machine} {network.slice}; load {load:.1f} on {os.cpu_count()} cores\n")
-        writer = csv.DictWriter(file, dict.fromkeys(column for row in rows for column in row), restval="", lineterminator="\n")
+        names = " and ".join(network.names[chip] for chip in chips)
+        file.write(f"# lab {lab}: chips {names} of {network.machine} {network.slice}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     print(f"lab {lab}: {len(rows)} observations in {options.file}")
