@@ -71,7 +71,7 @@ Measured measure(RankRunner& runner, const Team& team, const MeasureOptions& opt
   Measured measured;
   for (int i = 0; i <= options.repeat; ++i) {
     if (i == 0 || options.fill_each) runner.fill(options.seed, Filling::uniform);
-    const Moment together = team.start_together();
+    const Moment together = team.start_together(runner.between_looks());
     runner.run();
     Moment first{INT64_MAX}, last = together;
     for (const Times& times : runner.times()) first = std::min(first, times.start), last = std::max(last, times.end);

@@ -42,6 +42,7 @@ class RankRunner {
   void fill(std::uint64_t seed, Filling filling);
   /// Of the runs to come.
   void set_pacing(Pacing pacing);
+  [[nodiscard]] Seconds between_looks() const { return pacing_.between_looks; }
   /// Runs the schedule once, starting now. Collective: all ranks must call it.
   void run();
   /// Of the last run: the first of this rank's tasks, by number, that could not work on its data.

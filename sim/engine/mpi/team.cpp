@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 namespace podsim {
 
 namespace {
 
 constexpr std::int64_t until_start_ns = 50'000;  // longer than the root's word takes to reach the others
+constexpr std::int64_t until_start_of_sleepers_ns = 50'000'000;  // the same over a network of some MB/s, beside ranks that all have the same few cores
 constexpr std::size_t most_at_once = std::size_t{1} << 30;
 
 std::int64_t reduced(std::int64_t mine, MPI_Op op, MPI_Comm comm) {
@@ -63,11 +66,13 @@ Seconds Team::largest(Seconds mine) const {
   return Seconds{result};
 }
 
-Moment Team::start_together() const {
+Moment Team::start_together(Seconds between_looks) const {
+  const bool sleeps = between_looks > Seconds{};
   MPI_Barrier(comm_);
-  std::int64_t start = now().ns + until_start_ns;
+  std::int64_t start = now().ns + (sleeps ? until_start_of_sleepers_ns : until_start_ns);
   MPI_Bcast(&start, 1, MPI_INT64_T, 0, comm_);
-  while (now().ns < start) continue;
+  for (std::int64_t left = start - now().ns; left > 0; left = start - now().ns)
+    if (sleeps) std::this_thread::sleep_for(std::chrono::nanoseconds{std::min(left, static_cast<std::int64_t>(1e9 * between_looks.count()))});
   return {start};
 }
 

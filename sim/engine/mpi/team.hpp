@@ -29,8 +29,9 @@ class Team {
   [[nodiscard]] Moment latest(Moment mine) const;
   [[nodiscard]] std::int64_t least(std::int64_t mine) const;
   [[nodiscard]] Seconds largest(Seconds mine) const;
-  /// The root chooses a time in the near future; every rank returns at that time.
-  [[nodiscard]] Moment start_together() const;
+  /// The root chooses a time in the near future; every rank returns at that time. Between looks at the clock ranks sleep so long, if at all (Pacing): where
+  /// they share cores, one that looks all the time keeps others from starting, and the time has to reach them over a slow network.
+  [[nodiscard]] Moment start_together(Seconds between_looks = {}) const;
   /// The parts of all ranks in rank order; empty on ranks other than the root.
   [[nodiscard]] std::string at_root(const std::string& part) const;
 
