@@ -208,11 +208,11 @@ TEST(HloSummary, ATripCountThatTheConditionContradictsIsTold) {
   const auto count = trip_count_of(wrong, wrong.entry_computation(), instruction_named(wrong, "w"));
   ASSERT_TRUE(count);
   EXPECT_EQ(*count, (HloTripCount{5, HloTripCount::Source::told, 4}));
-  const auto summary = summary_of(wrong);
+  const auto summary = summary_of(wrong, Machine{});
   ASSERT_TRUE(summary);
   ASSERT_EQ(summary->warnings.size(), 1U);
   EXPECT_EQ(summary->warnings[0].message, "loops whose known_trip_count is not what their condition gives");
-  EXPECT_TRUE(summary_of(right)->warnings.empty());
+  EXPECT_TRUE(summary_of(right, Machine{})->warnings.empty());
   EXPECT_EQ(trip_count_of(wrong, wrong.entry_computation(), instruction_named(wrong, "w"), {{"w", 9}})->by_condition, std::nullopt) << "what is given decides";
 }
 
