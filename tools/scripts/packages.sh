@@ -29,6 +29,7 @@ package_packages=(dpkg-dev file)
 # shellcheck disable=SC2034
 test_packages=(
   libopenmpi-dev openmpi-bin           # schedules run for real over MPI
+  iproute2                             # labs of network namespaces, on which they run: validation/lab
   parallel                             # launches sweeps in shards
   slurmctld slurmd slurm-client munge  # so does Slurm, of which the test starts a cluster of its own: 3.3 MB
   "${package_packages[@]}"             # the package is tested
