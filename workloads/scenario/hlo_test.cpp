@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/engine/numeric/check.hpp"
 #include "workloads/hlo/hlo_memory.hpp"
 #include "workloads/hlo/read_hlo.hpp"
@@ -423,6 +425,19 @@ TEST(HloRun, OnGpusOneCollectiveTakesAsLongHoweverTheMeshIsWritten) {
     EXPECT_DOUBLE_EQ(time("x=2,y=8", groups, fastest), row) << "NCCL's choice is auto";
   }
   EXPECT_GT(time("x=2,y=8", "{}", rings), 2 * time("x=2,y=8", "{}", {})) << "what is asked for is done";
+}
+
+TEST(HloRun, TheChoiceOfAnAlgorithmIsToldWhereThereIsACollective) {
+  const System node = system_with({{"machine", "dgx_h100"}, {"slice", "1x8"}});
+  const auto told = [&](const std::string& text) {
+    HloSpec spec = spec_of(text);
+    spec.collectives.reset();
+    const auto problem = make_problem(node, spec);
+    EXPECT_TRUE(problem) << to_text(problem.error());
+    return problem && std::ranges::any_of(problem->summary.hlo->notes, [](const std::string& line) { return line.starts_with("each collective"); });
+  };
+  EXPECT_TRUE(told(all_reduce_over(8, "{}")));
+  EXPECT_FALSE(told("HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n x = f32[64] parameter(0)\n ROOT r = f32[64] negate(x)\n}\n"));
 }
 
 TEST(HloRun, OnTpusCollectivesRunAsCompiled) {

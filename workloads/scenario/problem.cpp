@@ -160,6 +160,12 @@ Status name_tensors(Schedule& schedule, const ShardedProgram& program) {
   return success();
 }
 
+bool communicates(const HloModule& module) {
+  return std::ranges::any_of(module.computations, [](const HloComputation& computation) {
+    return std::ranges::any_of(computation.instructions, [](const HloInstruction& instruction) { return is_collective(instruction.opcode); });
+  });
+}
+
 Expected<Problem> make(const System& system, const HloSpec& spec) {
   HloScheduleOptions options = spec.options;
   const Machine& machine = system.machine;
@@ -187,7 +193,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
   std::ranges::move(made->notes, std::back_inserter(notes));
-  if (!spec.collectives && policy.is_auto() && system.mesh.devices() > 1) notes.emplace_back("each collective by the algorithm that is fastest for it alone, as NCCL chooses its own; --collectives names another");
+  if (!spec.collectives && policy.is_auto() && communicates(*spec.module)) notes.emplace_back("each collective by the algorithm that is fastest for it alone, as NCCL chooses its own; --collectives names another");
   std::vector<std::string> not_checked;
   if (options.values)
     for (const HloInstruction* call : calls_without_values(*spec.module))

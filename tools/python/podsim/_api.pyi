@@ -195,7 +195,8 @@ def show_topology(
     machine: Union[Machine, str, None] = ..., *, set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap:
     Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., mesh_order: Optional[_Path] = ..., allow_split_axes: Optional[bool] = ..., contiguous_submeshes:
     Optional[bool] = ..., topology: Optional[_Path] = ..., pods: Optional[Union[int, str]] = ..., fail: Optional[_Values] = ..., degrade: Optional[_Pairs] =
-    ..., straggler: Optional[_Pairs] = ..., seed: Optional[Union[int, str]] = ..., devices: Optional[bool] = ..., output: Optional[_Path] = ...
+    ..., straggler: Optional[_Pairs] = ..., seed: Optional[Union[int, str]] = ..., devices: Optional[bool] = ..., routes: Optional[Literal['json']] = ...,
+    output: Optional[_Path] = ...
 ) -> Result: ...
 def show_mesh(
     machine: Union[Machine, str, None] = ..., *, set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap:
