@@ -67,7 +67,8 @@ TEST(Import, CompressedBytesCutShortOrCorruptAreToldWithTheirPlace) {
   std::string corrupt = bytes;
   corrupt[bytes.size() - 6] = static_cast<char>(corrupt[bytes.size() - 6] ^ 1);
   EXPECT_EQ(error_of(import_observations("csv", corrupt, "f")),
-            end + "the compressed data are corrupt before compressed byte " + std::to_string(bytes.size()) + ": incorrect data check");
+            end + "the compressed data are corrupt before compressed byte " + std::to_string(bytes.size() - 4) + ": incorrect data check")
+      << "behind the checksum, which the length follows";
   EXPECT_EQ(error_of(import_observations("csv", bytes + "more", "f")),
             end + "the compressed data are corrupt before compressed byte " + std::to_string(bytes.size() + 2) + ": incorrect header check");
 }
