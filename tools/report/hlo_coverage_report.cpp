@@ -65,7 +65,9 @@ std::string coverage_text(const HloCoverage& coverage) {
 
 std::string doubt_text(const HloCoverage& coverage) {
   constexpr double worth_telling = 0.1;  // of the time of the core: less hardly moves the result
-  const double share = coverage.time() > Seconds{} ? coverage.in_doubt.time.count() / coverage.time().count() : 0;
+  const HloDoubt& doubt = coverage.in_doubt;
+  const double most = std::max(doubt.time, doubt.compiler).count(), others = (coverage.time() - doubt.time).count();
+  const double share = most > 0 ? most / (others + most) : 0;
   return share < worth_telling ? "" : fmt::format("{:.0f} % of the core's time in doubt", 100 * share);
 }
 

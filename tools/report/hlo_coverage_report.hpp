@@ -17,7 +17,7 @@ Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstim
 
 /// "known: 400 instructions, 1.2 GB, 3.1 ms; estimated: ..; in doubt: 84 us, 7.5 us by the compiler's own cycles"; kinds without an instruction are left out.
 std::string coverage_text(const HloCoverage& coverage);
-/// "84 % of the core's time in doubt", where the compiler estimated far otherwise of so much; empty: of less than a tenth.
+/// "84 % of the core's time in doubt", where the compiler estimated far otherwise of so much, by whichever of the two estimates is longer; empty: of less than a tenth.
 std::string doubt_text(const HloCoverage& coverage);
 /// The first few, and how many more there are: "fusion.3: 1.2 ms, the compiler 7 ms".
 std::string other_estimates_text(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);

@@ -73,7 +73,6 @@ class Networks(unittest.TestCase):
             self.assertEqual(len(found), network.MOST_NODES)
             self.assertTrue(all(ipaddress.ip_address(one) in ipaddress.ip_network(of) for one in found))
         self.assertNotIn(network.HEAD_ADDRESS, {network.management_address(node) for node in range(network.MOST_NODES)})
-        self.assertEqual(network.node_at(network.management_address(777)), 777)
 
     def test_every_name_of_an_interface_fits(self):
         self.assertLess(len(f"cable{3 * network.MOST_NODES}"), 16)
@@ -88,6 +87,27 @@ class Networks(unittest.TestCase):
             fast["cables"][0]["bandwidth_bytes_per_s"][1] = rate
             with self.assertRaisesRegex(network.LabError, found):
                 network.read_network(json.dumps(fast), "file")
+
+    def test_routes_that_leave_the_network_are_an_error(self):
+        def changed(change):
+            told = json.loads(routes_of(*TOPOLOGIES["broken cable"]))
+            change(told)
+            network.read_network(json.dumps(told), "file")
+
+        changed(lambda told: None)
+        for change, expected in (
+            (lambda told: told.update(chips=17), "from 1 to 16 chips"),
+            (lambda told: told["cables"][0].update(ends=[0, 16]), "between two of 16 nodes"),
+            (lambda told: told["cables"][0].update(ends=[0, 0]), "between two of 16 nodes"),
+            (lambda told: told["next_cable"].pop(), "a row for each of 16 nodes"),
+            (lambda told: told["next_cable"][3].pop(), "an entry for each of 16 chips"),
+            (lambda told: told["next_cable"][3].__setitem__(0, 99), "found cable 99 at node 3"),
+            (lambda told: told["next_cable"][3].__setitem__(0, told["next_cable"][9][0]), "over its own cables"),
+            (lambda told: told["policy_routes"][0].update(cable=-1), "found cable -1"),
+            (lambda told: told["policy_routes"][0].update(to=16), "between two of 16 chips"),
+        ):
+            with self.assertRaisesRegex(network.LabError, expected):
+                changed(change)
 
 
 class Words(unittest.TestCase):

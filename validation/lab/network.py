@@ -83,7 +83,27 @@ def network_of(told):
                 between = " and ".join(names[end] for end in cable.ends)
                 raise LabError(f"a cable of a lab carries at most {MOST_BYTES_PER_S / 1e9:g} GB/s, found {found} between {between}: --set link.bandwidth=10MB/s")
     policies = [PolicyRoute(route["at"], route["from"], route["to"], route["cable"]) for route in told["policy_routes"]]
+    require_ends(told, names, cables, policies)
     return Network(told["chips"], names, cables, told["next_cable"], policies, told["machine"], told["slice"])
+
+
+def require_ends(told, names, cables, policies):
+    """Errors: chips, ends of cables or routes that are not of this network."""
+    nodes, chips = range(len(names)), range(told["chips"])
+    if not 0 < len(chips) <= len(names):
+        raise LabError(f"expected from 1 to {len(names)} chips, found {told['chips']}")
+    for cable in cables:
+        if len(cable.ends) != 2 or len(cable.bytes_per_s) != 2 or cable.ends[0] == cable.ends[1] or not all(end in nodes for end in cable.ends):
+            raise LabError(f"expected a cable between two of {len(names)} nodes with a rate away from each, found ends {cable.ends} and rates {cable.bytes_per_s}")
+    if len(told["next_cable"]) != len(names) or any(len(row) != len(chips) for row in told["next_cable"]):
+        raise LabError(f"expected next_cable to have a row for each of {len(names)} nodes, an entry for each of {len(chips)} chips")
+    used = [(node, cable) for node, row in enumerate(told["next_cable"]) for cable in row if cable is not None] + [(route.at, route.cable) for route in policies]
+    for node, cable in used:
+        if cable not in range(len(cables)) or node not in cables[cable].ends:
+            raise LabError(f"expected routes of a node to leave over its own cables, found cable {cable} at node {node}")
+    for route in policies:
+        if route.source not in chips or route.to not in chips:
+            raise LabError(f"expected a route between two of {len(chips)} chips, found {route.source} to {route.to}")
 
 
 # ---- Addresses. Each lab is in namespaces of its own, so that two of them may have the same.
@@ -99,12 +119,6 @@ def address(node):
 
 def management_address(node):
     return f"10.98.{(node + 2) >> 8}.{(node + 2) & 255}"
-
-
-def node_at(management):
-    """The node of a management address."""
-    parts = management.split(".")
-    return (int(parts[2]) << 8) + int(parts[3]) - 2
 
 
 def hardware_address(node, cable):
