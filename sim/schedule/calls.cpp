@@ -24,23 +24,37 @@ int collectives_in(const std::vector<Task>& tasks) {
   return count;
 }
 
+constexpr std::size_t joins = 2;  // around what a function does
+
+std::size_t tasks_in_place_of(const Schedule& schedule, const Task& task, bool chosen) {
+  return chosen ? joins + schedule.functions[static_cast<std::size_t>(std::get<Call>(task.op).function)].body.tasks.size() : 1;
+}
+
+std::size_t scratch_of(const Function& function) { return function.body.buffers.size() - static_cast<std::size_t>(function.parameters); }
+
 class Inlining {
  public:
   /// `chosen`: of the program's tasks.
-  Inlining(const Schedule& schedule, const Program& program, const std::vector<bool>& chosen)
-      : schedule_{schedule}, program_{program}, chosen_{chosen}, collectives_{collectives_in(program.tasks)}, inlined_{schedule.mesh, program.devices} {
-    for (const Buffer& buffer : program.buffers) inlined_.add_buffer(buffer);
-    now_.reserve(program.tasks.size());
+  Inlining(const Schedule& schedule, Program program, const std::vector<bool>& chosen)
+      : functions_{schedule.functions}, program_{std::move(program)}, chosen_{chosen}, collectives_{collectives_in(program_.tasks)}, inlined_{schedule.mesh, program_.devices} {
+    std::size_t tasks = 0, buffers = program_.buffers.size();
+    for (std::size_t t = 0; t < program_.tasks.size(); ++t) {
+      tasks += tasks_in_place_of(schedule, program_.tasks[t], chosen_[t]);
+      if (chosen_[t]) buffers += scratch_of(function_of(std::get<Call>(program_.tasks[t].op)));
+    }
+    inlined_.reserve(tasks, buffers);
+    for (Buffer& buffer : program_.buffers) inlined_.add_buffer(std::move(buffer));
+    now_.reserve(program_.tasks.size());
   }
 
   Program run() {
     for (std::size_t t = 0; t < program_.tasks.size(); ++t) {
-      const Task& task = program_.tasks[t];
+      Task& task = program_.tasks[t];
       if (chosen_[t]) {
         expand(task, std::get<Call>(task.op));
         continue;
       }
-      Task kept = task;
+      Task kept = std::move(task);
       for (Edge& edge : kept.after) edge.task = now_[edge.task.index()];
       const bool core = on_core(kept.op), always = kept.where.empty();
       if (core && behind_call_) kept.after = join(std::move(kept.after), {*behind_call_});
@@ -55,7 +69,7 @@ class Inlining {
 
  private:
   void expand(const Task& task, const Call& call) {
-    const Function& function = schedule_.functions[static_cast<std::size_t>(call.function)];
+    const Function& function = function_of(call);
     Edges start = task.after;
     for (Edge& edge : start) edge.task = now_[edge.task.index()];
     start = join(std::move(start), core_);
@@ -96,8 +110,10 @@ class Inlining {
     behind_call_ = end;
   }
 
-  const Schedule& schedule_;
-  const Program& program_;
+  [[nodiscard]] const Function& function_of(const Call& call) const { return functions_[static_cast<std::size_t>(call.function)]; }
+
+  const std::vector<Function>& functions_;
+  Program program_;  // what is kept of it moves to the result
   const std::vector<bool>& chosen_;
   int collectives_;
   ProgramBuilder inlined_;
@@ -130,32 +146,25 @@ std::optional<std::size_t> caller_of(const Schedule& schedule, std::size_t funct
   return std::nullopt;
 }
 
-Schedule inline_calls(const Schedule& schedule) {
-  Schedule inlined = inline_calls(schedule, all_calls(schedule));
-  inlined.functions.clear();
-  return inlined;
+Schedule inline_calls(Schedule schedule) {
+  const ChosenCalls chosen = all_calls(schedule);
+  schedule = inline_calls(std::move(schedule), chosen);
+  schedule.functions.clear();
+  return schedule;
 }
 
-Schedule inline_calls(const Schedule& schedule, const ChosenCalls& chosen) {
-  Schedule inlined{schedule.name, schedule.mesh, {}, schedule.computes, schedule.functions, schedule.source};
-  for (std::size_t p = 0; p < schedule.programs.size(); ++p) inlined.programs.push_back(Inlining{schedule, schedule.programs[p], chosen[p]}.run());
-  return inlined;
+Schedule inline_calls(Schedule schedule, const ChosenCalls& chosen) {
+  for (std::size_t p = 0; p < schedule.programs.size(); ++p) schedule.programs[p] = Inlining{schedule, std::move(schedule.programs[p]), chosen[p]}.run();
+  return schedule;
 }
 
 double tasks_written_out(const Schedule& schedule) { return tasks_written_out(schedule, all_calls(schedule)); }
 
 double tasks_written_out(const Schedule& schedule, const ChosenCalls& chosen) {
-  constexpr double joins = 2;
   double tasks = 0;
   for (std::size_t p = 0; p < schedule.programs.size(); ++p)
-    for (std::size_t t = 0; t < schedule.programs[p].tasks.size(); ++t) {
-      if (!chosen[p][t]) {
-        ++tasks;
-        continue;
-      }
-      const auto& call = std::get<Call>(schedule.programs[p].tasks[t].op);
-      tasks += joins + static_cast<double>(schedule.functions[static_cast<std::size_t>(call.function)].body.tasks.size());
-    }
+    for (std::size_t t = 0; t < schedule.programs[p].tasks.size(); ++t)
+      tasks += static_cast<double>(tasks_in_place_of(schedule, schedule.programs[p].tasks[t], chosen[p][t]));
   return tasks;
 }
 

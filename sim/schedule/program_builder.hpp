@@ -65,6 +65,8 @@ class ProgramBuilder {
   [[nodiscard]] const Buffer& buffer(BufferId id) const;
   [[nodiscard]] Region whole(BufferId id) const { return whole_buffer(id, buffer(id).extents); }
 
+  /// Memory for so many in all, where that is known.
+  void reserve(std::size_t tasks, std::size_t buffers) { program_.tasks.reserve(tasks), program_.buffers.reserve(buffers); }
   BufferId add_buffer(Buffer buffer);
   /// The whole of a new scratch buffer.
   Region scratch(std::string name, std::vector<std::int64_t> extents, DType dtype);

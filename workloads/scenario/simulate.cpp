@@ -72,7 +72,7 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
 
 /// Errors: without `force` more tasks than memory should be spent on. `tasks`: what the result has.
 Status check_written_out(const Schedule& schedule, double tasks, const RunOptions& options) {
-  constexpr double bytes_per_task = 2000, instances_per_task = 25;  // 1.04 GB for 488 thousand tasks, recorded: run --calls inline of a module
+  constexpr double bytes_per_task = 1600, instances_per_task = 20;  // 1.32 GB for 883 thousand tasks, recorded: a step of Nemotron-4 340B on 128 chips, 16 microbatches
   const double most = options.most_instances / instances_per_task;
   if (tasks <= most || options.force) return success();
   return Diagnostic{{},
@@ -82,9 +82,9 @@ Status check_written_out(const Schedule& schedule, double tasks, const RunOption
 }
 
 /// The schedule without calls. Errors: those of check_written_out().
-Expected<Schedule> write_out_calls(const Schedule& schedule, const RunOptions& options) {
+Expected<Schedule> write_out_calls(Schedule schedule, const RunOptions& options) {
   if (auto ok = check_written_out(schedule, tasks_written_out(schedule), options); !ok) return ok.error();
-  return inline_calls(schedule);
+  return inline_calls(std::move(schedule));
 }
 
 /// Refuses what is too large whatever its routes are, before any is found: of 65,536 devices that alone takes longer than most runs.
@@ -139,14 +139,14 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
 
 Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options) {
   const Stopwatch build;
-  if (options.write_out_calls && has_calls(problem.schedule)) problem.schedule = inline_calls(problem.schedule);
+  if (options.write_out_calls && has_calls(problem.schedule)) problem.schedule = inline_calls(std::move(problem.schedule));
   auto choices = choose_collectives(system, problem.schedule, problem.collectives, options);
   if (!choices) return choices.error();
   options.tell("lowering " + problem.schedule.name);
   auto lowered = lower_with_calls(problem.schedule, choices->chooser);
   if (!lowered) return lowered.error();
   if (!options.plays_calls() && has_calls(*lowered)) {
-    lowered = write_out_calls(*lowered, options);
+    lowered = write_out_calls(*std::move(lowered), options);
     if (!lowered) return lowered.error();
   }
   return LoweredProblem{std::move(problem), std::move(choices->chosen), *std::move(lowered), build.seconds()};
@@ -238,12 +238,13 @@ std::int64_t calls_in(const Schedule& schedule) {
 
 /// All of them, without a model that plays any.
 Status inline_all_calls(Run& run, std::string why, const RunOptions& options) {
-  auto inlined = write_out_calls(*run.lowered, options);
+  const std::int64_t count = calls_in(*run.lowered);
+  auto inlined = write_out_calls(std::move(*run.lowered), options);
   if (!inlined) return in_context("calls cannot be played: " + why, inlined.error());
   CallSummary& calls = run.row.calls;
-  calls.inlined += calls_in(*run.lowered);
+  calls.inlined += count;
   if (calls.why_inlined.empty()) calls.why_inlined = std::move(why);
-  run.lowered = std::make_unique<const Schedule>(*std::move(inlined));
+  *run.lowered = *std::move(inlined);
   return success();
 }
 
@@ -264,7 +265,8 @@ Status inline_some_calls(Run& run, const InexactCalls& inexact, const RunOptions
   CallSummary& calls = run.row.calls;
   calls.inlined += inexact.count;
   if (calls.why_inlined.empty()) calls.why_inlined = inexact.why;
-  run.lowered = std::make_unique<const Schedule>(inline_calls(*run.lowered, inexact.chosen));
+  run.model = {}, run.timeline = {};  // of the schedule with those calls, which changes
+  *run.lowered = inline_calls(std::move(*run.lowered), inexact.chosen);
   return success();
 }
 
@@ -335,7 +337,7 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   options.tell("finding routes and costs of " + problem.schedule.name);
   Run run;
   run.system = std::make_unique<const System>(system);
-  run.lowered = std::make_unique<const Schedule>(std::move(lowered.lowered));
+  run.lowered = std::make_unique<Schedule>(std::move(lowered.lowered));
   run.choices = std::move(lowered.choices);
   const auto alike = like != nullptr ? add_model_like(*like, run, options) : false;
   if (!alike) return alike.error();
@@ -385,8 +387,9 @@ Expected<std::optional<Metrics>> run_exactly(Run& run, const RunOptions& options
     InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
     if (const InexactCalls& written = calls_to_write_out(*run.lowered, inexact, options); written.count > 0) {
       // Without those calls other ones may begin at other times, so it looks again.
+      std::shared_ptr<const PlayedCalls> calls = run.model.calls;
       if (auto ok = inline_some_calls(run, written, options); !ok) return ok.error();
-      if (auto ok = add_model(run, options, run.model.calls); !ok) return ok.error();
+      if (auto ok = add_model(run, options, std::move(calls)); !ok) return ok.error();
       return run_exactly(run, options);
     }
     const bool share_cores = shares_cores(run.system->machine);

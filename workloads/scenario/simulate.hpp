@@ -49,7 +49,7 @@ struct Row {
 /// A run with everything that explain(), traces and metrics per device need.
 struct Run {
   std::unique_ptr<const System> system;     // the model reads its machine
-  std::unique_ptr<const Schedule> lowered;  // and this
+  std::unique_ptr<Schedule> lowered;  // and this
   std::shared_ptr<const Problem> problem;   // that was lowered
   std::vector<CollectiveChoice> choices;    // what `auto` chose
   Model model;
