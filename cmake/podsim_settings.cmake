@@ -79,8 +79,9 @@ add_library(podsim_allocator INTERFACE)
 if(NOT PODSIM_SANITIZERS)
   find_package(mimalloc 2.0 QUIET)
   if(mimalloc_FOUND)
-    # Nothing calls it by name: it stands in for malloc and free, as it is loaded before the C library.
-    target_link_libraries(podsim_allocator INTERFACE -Wl,--push-state,--no-as-needed mimalloc -Wl,--pop-state)
+    # Nothing calls it by name: its malloc and free are found before the C library's, and its operator new behind the C++ library's, which throws where memory
+    # ends (mimalloc, which is C, aborts).
+    target_link_libraries(podsim_allocator INTERFACE -Wl,--push-state,--no-as-needed stdc++ mimalloc -Wl,--pop-state)
   else()
     message(STATUS "mimalloc is not there (libmimalloc-dev): searches take up to twice the time")
   endif()

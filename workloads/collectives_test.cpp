@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/gemm/gemm.hpp"
+#include "sim/base/rng.hpp"
 #include "sim/engine/table/engines.hpp"
 #include "sim/engine/table/testing.hpp"
 #include "sim/engine/numeric/check.hpp"
 #include "sim/schedule/lower.hpp"
+#include "sim/schedule/text.hpp"
 
 namespace podsim {
 namespace {
@@ -70,6 +72,38 @@ TEST(ByDimension, FollowsTheAlgorithmThatACollectiveNames) {
 TEST(ByDimension, IsTheRingOrLineWhereAnAxisIsOneDimension) {
   const SmallSystem pod = small_system(testing::ideal_machine(), {4, 4});
   EXPECT_EQ(lowered(pod, Dataflow::rs, by_dimension({})), lowered(pod, Dataflow::rs, ring_or_line()));
+}
+
+/// An axis of the mesh over several dimensions of the grid, of which a collective sees parts: a device's place on it is the sum of all of them.
+TEST(ByDimension, DeliversThePostconditionOfEveryKindOverAxesOfSeveralDimensions) {
+  struct Layout {
+    std::vector<int> extents;
+    std::vector<std::pair<std::string, int>> mesh;
+    std::vector<std::string> axes;
+  };
+  const std::vector<Layout> layouts{{{2, 4}, {{"x", 8}}, {"x"}}, {{2, 2, 2}, {{"x", 8}}, {"x"}}, {{2, 2, 3}, {{"x", 4}, {"y", 3}}, {"y", "x"}}, {{2, 2, 3}, {{"x", 4}, {"y", 3}}, {"x"}}};
+  for (std::uint64_t seed = 0; seed < 70U; ++seed) {
+    Rng rng{seed};
+    const Layout& layout = layouts[rng.below(layouts.size())];
+    const SmallSystem pod = small_system(testing::ideal_machine(), layout.extents, rng.below(2) == 0, layout.mesh);
+    std::int64_t group = 1;
+    std::vector<AxisView> axes;
+    for (const std::string& name : layout.axes) {
+      axes.push_back(*pod.mesh.axis(name));
+      group *= axes.back().size;
+    }
+    const auto kind = static_cast<CollectiveKind>(seed % collective_kind_count);
+    CollectiveDetails details{rng.between(0, static_cast<int>(group) - 1), {}};
+    // A chain, and what is left of one.
+    for (std::int64_t from = 0; from + 1 < group; ++from)
+      if (seed % 3 == 0 || rng.below(3) > 0) details.pairs.push_back({from, from + 1});
+    if (details.pairs.empty()) details.pairs.push_back({0, group - 1});
+    const auto schedule = lower(*collective_schedule(pod.mesh, kind, axes, Bytes{8 * group}, DType::f32, details), by_dimension({}));
+    ASSERT_TRUE(schedule) << to_text(schedule.error());
+    const auto report = check(*schedule, {});
+    ASSERT_TRUE(report) << seed << to_text(report.error());
+    EXPECT_TRUE(report->ok) << seed << ' ' << name_of(kind) << to_text(report->problems) << to_text(*schedule);
+  }
 }
 
 }  // namespace

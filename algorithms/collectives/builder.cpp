@@ -182,8 +182,12 @@ Peer neighbour(const Mesh& mesh, const AxisView& axis, int by) {
 
 Peer peer_at(const Mesh& mesh, const std::vector<AxisView>& axes, const std::vector<int>& coordinates) {
   Peer peer = self(mesh);
-  for (std::size_t i = 0; i < axes.size(); ++i)
-    peer[static_cast<std::size_t>(axes[i].axis)] = {rest_of(mesh, axes[i]), static_cast<std::int64_t>(axes[i].stride) * coordinates[i]};
+  for (const AxisView& view : axes) peer[static_cast<std::size_t>(view.axis)] = is_whole(mesh, view) ? Affine{} : own(mesh.whole(view.axis));
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    Affine& on_axis = peer[static_cast<std::size_t>(axes[i].axis)];  // of which several views may be parts
+    if (!is_whole(mesh, axes[i])) on_axis.terms.push_back({axes[i], -axes[i].stride});
+    on_axis.constant += static_cast<std::int64_t>(axes[i].stride) * coordinates[i];
+  }
   return peer;
 }
 
