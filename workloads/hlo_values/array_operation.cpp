@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -33,20 +34,26 @@ bool is_sane(const HloWindowDimension& window) {
   return true;
 }
 
-double nearest_of_8_bits(HloType type, double value) {
+double nearest(HloType type, double value) {
   struct Format {
     HloType type;
     int digits;    // of the fraction
     int smallest;  // exponent of normal numbers
     double largest;
   };
-  constexpr std::array<Format, 4> formats{
-      {{HloType::f8e4m3fn, 3, -6, 448}, {HloType::f8e5m2, 2, -14, 57344}, {HloType::f8e4m3fnuz, 3, -7, 240}, {HloType::f8e5m2fnuz, 2, -15, 57344}}};
+  constexpr std::array<Format, 7> formats{{{HloType::f32, 23, -126, 0x1.fffffep127},
+                                           {HloType::bf16, 7, -126, 0x1.fep127},
+                                           {HloType::f16, 10, -14, 65504},
+                                           {HloType::f8e4m3fn, 3, -6, 448},
+                                           {HloType::f8e5m2, 2, -14, 57344},
+                                           {HloType::f8e4m3fnuz, 3, -7, 240},
+                                           {HloType::f8e5m2fnuz, 2, -15, 57344}}};
   const auto* const format = std::find_if(formats.begin(), formats.end(), [&](const Format& each) { return each.type == type; });
   if (format == formats.end() || value == 0 || !std::isfinite(value)) return value;
   const int exponent = std::max(std::ilogb(value), format->smallest);
-  const double unit = std::ldexp(1.0, exponent - format->digits), nearest = std::nearbyint(value / unit) * unit;
-  return std::fabs(nearest) > format->largest ? std::nan("") : nearest;
+  const double unit = std::ldexp(1.0, exponent - format->digits), found = std::nearbyint(value / unit) * unit;
+  if (std::fabs(found) <= format->largest) return found;
+  return bits_of(type) == 8 ? std::nan("") : std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
 }  // namespace podsim

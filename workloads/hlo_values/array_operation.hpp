@@ -99,15 +99,15 @@ inline double made(HloArithmetic& arithmetic, double value) {
   return value;
 }
 
-/// The nearest number of a floating-point type of 8 bits, ties to even; NaN beyond its largest one. Other types: the value.
-double nearest_of_8_bits(HloType type, double value);
+/// The nearest number of a floating-point type, ties to even; beyond its largest one an infinity, NaN in types of 8 bits. Other types and f64: the value.
+double nearest(HloType type, double value);
 
 /// Beyond the largest number of float32, whatever roundings made of that one: masks are made with it.
 constexpr double beyond_f32 = 0x1.01p128;
 
 /// A real value of a type was made by an operation that rounds.
 inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
-  if (arithmetic.round_8_bits && bits_of(type) == 8) return made(arithmetic, nearest_of_8_bits(type, value));
+  if (arithmetic.round_8_bits && bits_of(type) == 8) return made(arithmetic, nearest(type, value));
   if (arithmetic.perturb_seed && std::isfinite(value)) {  // an infinity, as of a mask, is exact
     const int bits = bits_of(type);
     const double off = value * (bits <= 16 && !arithmetic.narrow_as_f32 ? (bits <= 8 ? 0x1p-4 : 0x1p-9) : bits == 64 ? 0x1p-53 : 0x1p-24);

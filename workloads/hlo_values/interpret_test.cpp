@@ -306,6 +306,22 @@ TEST(HloEvaluate, OneInstructionAlone) {
   EXPECT_THAT(to_text(started.error()), HasSubstr("w: all-reduce-start is not interpreted"));
 }
 
+/// A compiler writes as few digits as tell a number from its neighbours: it means the number of the type, in a fusion or out of one.
+TEST(HloEvaluate, AConstantIsANumberOfItsType) {
+  const HloModule module = module_of(test::text_with({}, "a = f32[3] constant({-1e+30, 0.1, 3.40282347e+38})\nb = bf16[2] constant({0.1, -1e+30})\n"
+                                                         "c = f16[3] constant({0.1, 65504, 1e-7})\nd = f64[1] constant({0.1})\ne = c64[1] constant({(0.1, -1e+30)})\n"
+                                                         "ROOT f = f8e4m3fn[2] constant({0.1, 300})"));
+  HloArithmetic arithmetic;
+  const auto value = [&](std::string_view name) { return evaluate(module, module.entry_computation(), test::instruction_named(module, name), {}, {}, arithmetic)->front(); };
+  EXPECT_THAT(value("a").reals, ElementsAre(-1e30F, 0.1F, std::numeric_limits<float>::max()));
+  EXPECT_THAT(value("b").reals, ElementsAre(0x1.9ap-4, -0x1.94p99));
+  EXPECT_THAT(value("c").reals, ElementsAre(0x1.998p-4, 65504, 0x1p-23));  // the last below the normal numbers, whose unit is 2^-24
+  EXPECT_THAT(value("d").reals, ElementsAre(0.1));
+  EXPECT_THAT(value("e").reals, ElementsAre(0.1F));
+  EXPECT_THAT(value("e").imaginaries, ElementsAre(-1e30F));
+  EXPECT_THAT(value("f").reals, ElementsAre(0x1.ap-4, 288));
+}
+
 /// [rows, inner] @ [inner, columns]
 Reals product(const Reals& a, const Reals& b, std::size_t rows, std::size_t inner, std::size_t columns) {
   Reals c(rows * columns, 0);

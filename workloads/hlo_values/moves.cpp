@@ -26,8 +26,10 @@ Expected<HloArrays> constant(const ArrayOperation& operation) {
     for (std::size_t i = 0; i < array.reals.size(); ++i) array.reals[i] = literal.reals[2 * i], array.imaginaries[i] = literal.reals[2 * i + 1];
   }
   for (const std::int64_t value : literal.integers) array.integers.push_back(wrapped(shape.type, static_cast<std::uint64_t>(value)));
-  for (const std::vector<double>* values : {&array.reals, &array.imaginaries})
-    for (const double value : *values) made(operation.arithmetic, value);
+  // The text has as few digits as tell the number from its neighbours.
+  const HloType part = is_complex(shape.type) && bits_of(shape.type) == 64 ? HloType::f32 : shape.type;
+  for (std::vector<double>* values : {&array.reals, &array.imaginaries})
+    for (double& value : *values) value = made(operation.arithmetic, nearest(part, value));
   return HloArrays{std::move(array)};
 }
 
