@@ -36,8 +36,8 @@ const HloStrategy* strategy_of(const HloInstruction& collective, const HloInstru
 
 std::string to_text(const HloStrategy& strategy) {
   if (strategy.rings.empty()) return strategy.name;
-  return fmt::format("{}: {} colour{}, {} of {}", strategy.name, strategy.colors, strategy.colors == 1 ? "" : "s", strategy.rings.size() == 1 ? "a ring" : "rings",
-                     fmt::join(strategy.rings, ", "));
+  const std::string colours = strategy.colors == 0 ? "" : fmt::format("{} colour{}, ", strategy.colors, strategy.colors == 1 ? "" : "s");
+  return fmt::format("{}: {}{} of {}", strategy.name, colours, strategy.rings.size() == 1 ? "a ring" : "rings", fmt::join(strategy.rings, ", "));
 }
 
 std::string algorithm_of(const HloStrategy& strategy, const Mesh& mesh, const std::vector<AxisView>& axes, const CellRule& cells) {

@@ -43,6 +43,19 @@ TEST(CollectiveStrategy, AGatherThroughSeveralDimensionsNamesOnlyTheirNumber) {
   EXPECT_EQ(algorithm_of({"2DAllGatherOnMajorDim", 2, {}}, mesh, {mesh.whole(1)}), "");
 }
 
+/// The compiler puts the devices in an order of its own where those of the group do not follow each other as neighbours.
+TEST(CollectiveStrategy, AGatherOfReorderedDevicesIsOneRing) {
+  const auto of = [](const std::string& debug) { return strategy_in(R"({"collective_algorithm_config":{"emitter":"1DAllGatherOnMajorDim","debug":")" + debug + R"("}})"); };
+  const HloStrategy ring{"1DAllGatherOnMajorDim", 0, {8}};
+  EXPECT_EQ(of(R"(\ngroup_size = 8 \nhas_reordering_map: true \nshard_size = 4194304 bytes )"), ring);
+  EXPECT_EQ(to_text(ring), "1DAllGatherOnMajorDim: a ring of 8");
+  EXPECT_FALSE(of(R"(\nhas_reordering_map: true)"));
+  const Mesh folded = *Mesh::make({{"x", 8, false, {{2}, {4}}}}), laid = *Mesh::make({{"x", 8}});
+  EXPECT_EQ(algorithm_of(ring, folded, {folded.whole(0)}), "hamiltonian-ring");
+  // Where JAX puts the devices of 2x4 on an axis of 8: the third is two hops from the second.
+  EXPECT_EQ(algorithm_of(ring, laid, {laid.whole(0)}, [](const Mesh&, const AxisView&) { return AxisCells{{{2}, {4}}, {0, 4, 1, 5, 7, 3, 6, 2}}; }), "hamiltonian-ring");
+}
+
 TEST(CollectiveStrategy, IsNotKnownWhereTheTextHasAnotherForm) {
   for (const char* const debug : {"", "StrategyND", "colors:2 phases:2", "colors:0 phases:1 cores:{4}", "colors:2 phases:2 cores:{4}", "colors:2 phases:1 cores:{x}", "colors:99999999999 phases:1 cores:{4}",
                                   "colors:2 phases:0 cores:{}", "colors:-2 phases:1 cores:{4}"})

@@ -102,11 +102,15 @@ std::optional<int> number_behind(std::string_view text, std::string_view word) {
   return status == std::errc{} && number > 0 ? std::optional{number} : std::nullopt;
 }
 
-/// "3DAllGatherOnMajorDim" goes through three dimensions of the torus; rings of them are not told. Of one dimension the machine knows as much.
+/// "3DAllGatherOnMajorDim" goes through three dimensions of the torus; rings of them are not told. Of one dimension the machine knows as much, but where
+/// the devices are put in another order ("has_reordering_map: true"): that is one ring of all of them.
 void read_emitter(const Field& algorithm, HloAttributes& attributes) {
-  std::string_view emitter;
+  std::string_view emitter, debug;
   if (algorithm["emitter"].get(emitter) != simdjson::SUCCESS || emitter.find("DAllGather") == std::string_view::npos) return;
-  if (const auto dimensions = number_behind(emitter, ""); dimensions && *dimensions > 1) attributes.strategy = HloStrategy{std::string{emitter}, *dimensions, {}};
+  const auto dimensions = number_behind(emitter, "");
+  if (dimensions && *dimensions > 1) attributes.strategy = HloStrategy{std::string{emitter}, *dimensions, {}};
+  if (dimensions != 1 || algorithm["debug"].get(debug) != simdjson::SUCCESS || debug.find("has_reordering_map: true") == std::string_view::npos) return;
+  if (const auto devices = number_behind(debug, "group_size = ")) attributes.strategy = HloStrategy{std::string{emitter}, 0, {*devices}};
 }
 
 /// Of "StrategyND{colors:2 phases:3 cores:{2 2 4},{2 2 4} ...}"; nothing where the text has another form: then it is not known.

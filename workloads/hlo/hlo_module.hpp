@@ -74,7 +74,7 @@ struct HloStatedCost {
 /// other. Of collective_algorithm_config (by the TensorCore) or collective_offload_config (by the SparseCores).
 struct HloStrategy {
   std::string name{};           // "UniDirection1DRingStrategy"; "SparseCore"
-  int colors = 1;               // the parts
+  int colors = 1;               // the parts; 0: not told
   std::vector<int> rings{};     // devices in the ring of each phase; empty: not told, through as many dimensions as colours
   friend bool operator==(const HloStrategy&, const HloStrategy&) = default;
 };

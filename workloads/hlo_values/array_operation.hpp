@@ -105,6 +105,9 @@ double nearest(HloType type, double value);
 /// Beyond the largest number of float32, whatever roundings made of that one: masks are made with it.
 constexpr double beyond_f32 = 0x1.01p128;
 
+/// The least normal number of float32 and bf16. Roundings make 0 of what is smaller, as processors do, so that what differs in float64 may be equal.
+constexpr double least_normal_f32 = 0x1p-126;
+
 /// A real value of a type was made by an operation that rounds.
 inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
   if (arithmetic.round_8_bits && bits_of(type) == 8) return made(arithmetic, nearest(type, value));
@@ -115,6 +118,7 @@ inline double rounded(HloArithmetic& arithmetic, HloType type, double value) {
     const std::uint64_t down = ~counter_hash(*arithmetic.perturb_seed, 0, arithmetic.results++) << 63;
     value += std::bit_cast<double>(std::bit_cast<std::uint64_t>(off) ^ down);
     if (std::abs(value) > beyond_f32 && bits < 64) value = std::copysign(std::numeric_limits<double>::infinity(), value);
+    if (std::abs(value) < least_normal_f32 && bits < 64) value = std::copysign(0.0, value);
   }
   return made(arithmetic, value);
 }

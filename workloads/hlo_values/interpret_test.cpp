@@ -322,6 +322,21 @@ TEST(HloEvaluate, AConstantIsANumberOfItsType) {
   EXPECT_THAT(value("f").reals, ElementsAre(0x1.ap-4, 288));
 }
 
+/// What float64 tells apart and float32 does not: a router that takes the largest of a softmax takes others.
+TEST(HloEvaluate, RoundingsMakeZeroOfWhatIsBelowTheNormalNumbersOfFloat32) {
+  const HloModule module = module_of(test::text_with({array("f32[3]", {-87, -88, -200}), array("f64[1]", {-200})},
+                                                     "a = f32[3] exponential(p0)\nb = f64[1] exponential(p1)\nROOT d = f32[3] negate(a)"));
+  const HloArrays p0{array("f32[3]", {-87, -88, -200})}, p1{array("f64[1]", {-200})};
+  HloArithmetic exact, rounded;
+  rounded.perturb_seed = 1;
+  const auto value = [&](std::string_view name, const HloArrays& of, HloArithmetic& arithmetic) {
+    return evaluate(module, module.entry_computation(), test::instruction_named(module, name), {&of}, {}, arithmetic)->front().reals;
+  };
+  EXPECT_THAT(value("a", p0, exact), ElementsAre(std::exp(-87.0), std::exp(-88.0), std::exp(-200.0)));
+  EXPECT_THAT(value("a", p0, rounded), ElementsAre(::testing::DoubleNear(std::exp(-87.0), 1e-44), 0, 0));
+  EXPECT_THAT(value("b", p1, rounded), ElementsAre(::testing::DoubleNear(std::exp(-200.0), 1e-100)));
+}
+
 /// [rows, inner] @ [inner, columns]
 Reals product(const Reals& a, const Reals& b, std::size_t rows, std::size_t inner, std::size_t columns) {
   Reals c(rows * columns, 0);

@@ -141,7 +141,7 @@ class Reference::Builder {
     for (std::size_t a = 0; a < contents_.exact.size(); ++a)
       if (contents_.exact[a]) contents_.tolerance[a] = 0;
     if (const auto* program = std::get_if<ReferenceProgram>(&schedule_.computes); program != nullptr && !all_exact) add_noise(*program, roundings);
-    if (std::holds_alternative<SourceResults>(schedule_.computes) && !all_exact) add_noise_of_source();
+    if (std::holds_alternative<SourceResults>(schedule_.computes) && (!all_exact || !source_is_exact_)) add_noise_of_source();
   }
 
   /// Widens tolerances to what random roundings of that size do to the results.
@@ -191,6 +191,8 @@ class Reference::Builder {
         for (const auto& of_device : disturbed->outputs)
           for (const double value : of_device[a])
             most = std::max(most, difference_of(value, contents_.arrays[a][at++]));
+        // Whole numbers of which roundings decide (which of two elements is the larger one) prove nothing.
+        if (contents_.exact[a] && most > 0) contents_.exact[a] = false, contents_.tolerance[a] = std::numeric_limits<double>::infinity();
         if (contents_.largest[a] > 0 && !contents_.exact[a]) contents_.tolerance[a] = std::max(contents_.tolerance[a], two_digits(room * most / contents_.largest[a]));
       }
     }
