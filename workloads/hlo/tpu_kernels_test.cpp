@@ -56,6 +56,8 @@ TEST(TpuKernels, AKernelWaitsForHbmWhateverItMoves) {
   EXPECT_EQ(cost_on(v5e(), "a = f32[8]{0:S(1)} parameter(1)\n ROOT r = f32[8]{0:S(1)} negate(a)").launch, Seconds{}) << "in VMEM alone: code of ten bundles, without a wait";
   EXPECT_EQ(cost_on(v5e(), "a = f32[] parameter(1)\n ROOT r = f32[] negate(a)").launch, Seconds{}) << "scalars cost nothing";
   EXPECT_EQ(cost_on(v5e(), "a = s32[] parameter(1)\n ROOT r = s32[]{:S(6)} copy(a)").launch, Seconds{}) << "nor copies of them";
+  EXPECT_EQ(cost_on(v5e(), "c = f32[] constant(0)\n ROOT r = f32[8]{0:S(1)} broadcast(c), dimensions={}").launch, Seconds{}) << "a constant is in the code";
+  EXPECT_NEAR(cycles(cost_on(v5e(), "c = f32[8] parameter(1)\n ROOT r = f32[8]{0:S(1)} broadcast(c), dimensions={0}").launch), 1825, 1e-6);
   EXPECT_EQ(cost_on(gpu(), "a = f32[8] parameter(1)\n ROOT r = f32[8] negate(a)").launch, Seconds{}) << "a GPU has its launches";
 }
 
@@ -112,13 +114,13 @@ TEST(TpuKernels, AKernelInVmemTakesItsLoadsOrItsStores) {
 
 TEST(TpuKernels, APartOfAnArrayInVmemTakesWholeRegisters) {
   const std::string array = "f32[16,131072]{1,0:T(8,128)S(1)}";
-  EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n i = s32[] parameter(2)\n z = s32[] constant(0)\n ROOT r = f32[1,131072]{1,0:T(8,128)} "
-                                                                   "dynamic-slice(a, i, z), dynamic_slice_sizes={1,131072}")
+  EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n i = s32[] parameter(2)\n o = s32[] constant(0)\n ROOT r = f32[1,131072]{1,0:T(8,128)} "
+                                                                   "dynamic-slice(a, i, o), dynamic_slice_sizes={1,131072}")
                          .core),
               1024 / 3.0, 1e-3)
       << "a row of each of 1024 tiles, whose other seven are loaded with it";
-  EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n u = f32[1,131072]{1,0:T(1,128)S(1)} parameter(2)\n i = s32[] parameter(3)\n z = s32[] constant(0)\n ROOT r = " + array +
-                                        " dynamic-update-slice(a, u, i, z)")
+  EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n u = f32[1,131072]{1,0:T(1,128)S(1)} parameter(2)\n i = s32[] parameter(3)\n o = s32[] constant(0)\n ROOT r = " + array +
+                                        " dynamic-update-slice(a, u, i, o)")
                          .core),
               1024, 1e-3)
       << "stored into 1024 tiles";
@@ -135,11 +137,11 @@ TEST(TpuKernels, AStoreIntoNarrowTilesFillsOneRowOfARegister) {
 
 TEST(TpuKernels, ACopyThatPutsOtherRowsIntoARegisterLoadsEachByItself) {
   const auto core = [](const std::string& from, const std::string& to) {
-    return cycles(cost_on(v5e(), "a = f32[32,32,1024]{" + from + ":T(8,128)S(1)} parameter(1)\n ROOT r = f32[32,32,1024]{" + to + ":T(8,128)S(1)} copy(a)").core);
+    return cycles(cost_on(v5e(), "a = f32[32,128,1024]{" + from + ":T(8,128)S(1)} parameter(1)\n ROOT r = f32[32,128,1024]{" + to + ":T(8,128)S(1)} copy(a)").core);
   };
-  EXPECT_NEAR(core("2,1,0", "2,0,1"), 8 * 1024 / 3.0, 1e-3);
-  EXPECT_NEAR(core("2,1,0", "2,1,0"), 1024, 1e-3);
-  EXPECT_NEAR(core("2,1,0", "1,2,0"), 1024, 1e-3) << "other lanes: only what it stores is known";
+  EXPECT_NEAR(core("2,1,0", "2,0,1"), 8 * 4096 / 3.0, 1e-3);
+  EXPECT_NEAR(core("2,1,0", "2,1,0"), 4096, 1e-3);
+  EXPECT_NEAR(core("2,1,0", "1,2,0"), 4096, 1e-3) << "other lanes: only what it stores is known";
 }
 
 TEST(TpuKernels, ASimulatedKernelInVmemTakesWhatACountedOneDoes) {
