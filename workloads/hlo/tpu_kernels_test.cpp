@@ -155,6 +155,9 @@ TEST(TpuKernels, ASimulatedKernelInVmemTakesWhatACountedOneDoes) {
   const Program& program = made->schedule.programs.front();
   ASSERT_THAT(program.tasks, SizeIs(1));
   EXPECT_NEAR(cycles(local_work(machine, program, program.tasks.front()).total), 1024, 1e-3);
+  const auto summary = summary_of(module, machine);
+  ASSERT_TRUE(summary) << to_text(summary.error());
+  EXPECT_NEAR(cycles(summary->coverage.known.time), 1024, 1e-3) << "coverage has the same time";
 }
 
 HloTaskCost gathered(const std::string& table, const std::string& row, int rows) {
