@@ -33,7 +33,7 @@ const std::string rates = "(B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB
 const std::string chip_fields =
     "peak, float32_passes, vector_peak, matmul_tile_m, matmul_tile_n, matmul_tile_k, layout_sublanes, layout_lanes, matmul_efficiency, hbm, "
     "hbm_bandwidth, overlap_hbm, reduce_bandwidth, injection_bandwidth, ejection_bandwidth, devices, inner_bandwidth, inner_latency, memory_sharing, "
-    "transfer_memory_passes, matmul_units, own_block_bandwidth, attention_efficiency, stack_bandwidth, pivot_latency, cycle, memory_wait";
+    "transfer_memory_passes, matmul_units, own_block_bandwidth, attention_efficiency, stack_bandwidth, pivot_latency, cycle, memory_wait, vmem_load_bandwidth, vmem_store_bandwidth";
 
 // ---- Machines -------------------------------------------------------------------------------------------------------------------------
 

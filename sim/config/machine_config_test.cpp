@@ -215,6 +215,12 @@ chip {
     source: "derived: 2 TensorCores x 128 lanes)"));
 }
 
+/// scaling-book tpus.md @0819a7d: "VMEM bandwidth is around 22x higher than HBM bandwidth", of v5e.
+TEST(MachineConfig, LoadsFromVmemHaveThePublishedMultipleOfHbm) {
+  const Chip chip = shipped("tpu_v5e").chip;
+  EXPECT_NEAR(chip.vmem_load_bandwidth.count() / chip.hbm_bandwidth.count(), 22, 1.1);
+}
+
 TEST(MachineConfig, AllProblemsOfAFileAreTold) {
   std::string text = write_machine(shipped("tpu_v4"));
   const auto replace = [&](const std::string& from, const std::string& to) {
@@ -229,9 +235,9 @@ TEST(MachineConfig, AllProblemsOfAFileAreTold) {
   const auto machine = read_machine(text, "v4");
   ASSERT_FALSE(machine);
   EXPECT_EQ(to_text(machine.error()), R"(v4:9:21: chip.peak[bf16]: a rate of work must not be negative, got "-1 TFLOP/s"
-v4:60:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
-v4:76:27: software.core_share has an empty source
-v4:81:3: the largest slice 16x16x18 is not made of cubes of 4)");
+v4:68:15: link.bandwidth: a bandwidth needs a unit (B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, MiB/s, GiB/s, TiB/s, PiB/s), got "45"
+v4:84:27: software.core_share has an empty source
+v4:89:3: the largest slice 16x16x18 is not made of cubes of 4)");
 }
 
 TEST(MachineConfig, AFittedMachineKeepsItsTableItsDatasetAndItsError) {

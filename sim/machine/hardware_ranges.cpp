@@ -36,6 +36,8 @@ constexpr std::array rows{
     HardwareRange{"chip.ejection_bandwidth", "B/s", 10 * mega, 20 * tera, "as of links"},
     HardwareRange{"chip.stack_bandwidth", "B/s", 100 * mega, 200 * tera, "up to the bandwidth of memory"},
     HardwareRange{"chip.own_block_bandwidth", "B/s", 100 * mega, 200 * tera, "up to the bandwidth of memory"},
+    HardwareRange{"chip.vmem_load_bandwidth", "B/s", 1 * giga, 500 * tera, "from a small cache to ten times the two cores of a TPU v5p, 43 TB/s"},
+    HardwareRange{"chip.vmem_store_bandwidth", "B/s", 1 * giga, 500 * tera, "as of loads"},
     HardwareRange{"chip.cycle", "s", 10 * pico, 100 * nano, "from 100 GHz to 10 MHz"},
     HardwareRange{"chip.memory_wait", "s", 1 * nano, 1 * milli, "from a cache to memory of another host"},
     HardwareRange{"chip.pivot_latency", "s", 1 * nano, 1 * milli, "from a few clock cycles to a pivot over several kernels"},

@@ -57,6 +57,8 @@ struct Chip {
   BytesPerSecond own_block_bandwidth = unlimited<BytesPerSecond>;  // of the copy of a device's own block in an out-of-place collective
   Seconds pivot_latency;                                           // of one column of an LU factorisation, which waits for the column before it
   Seconds cycle;        // of the core's units, which a compiler's estimated cycles count; 0: not known
+  BytesPerSecond vmem_load_bandwidth = unlimited<BytesPerSecond>;   // from a TPU's VMEM into its vector registers
+  BytesPerSecond vmem_store_bandwidth = unlimited<BytesPerSecond>;  // and back
   Seconds memory_wait;  // of a kernel that a TPU's compiler made and that has an array in memory: before the first of it is there
   friend bool operator==(const Chip&, const Chip&) = default;
 };

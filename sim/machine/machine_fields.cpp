@@ -164,6 +164,8 @@ constexpr std::array table{
               [](const Machine& m, int) { return m.chip.cycle.count(); }, [](Machine& m, int, double v) { m.chip.cycle = Seconds{v}; }}),
     optional({"chip", "memory_wait", FieldIndex::none, false, FieldUnit::seconds, 0, longest_time, "of a kernel of a TPU's compiler that has an array in memory, before the first of it is there",
               [](const Machine& m, int) { return m.chip.memory_wait.count(); }, [](Machine& m, int, double v) { m.chip.memory_wait = Seconds{v}; }}),
+    optional(chip_rate<&Chip::vmem_load_bandwidth>("vmem_load_bandwidth", "from a TPU's VMEM into its vector registers")),
+    optional(chip_rate<&Chip::vmem_store_bandwidth>("vmem_store_bandwidth", "from a TPU's vector registers into its VMEM")),
     MachineField{"link", "bandwidth", FieldIndex::dimension, true, FieldUnit::bytes_per_second, least_bandwidth, no_bound,
                  "of one direction of one link", [](const Machine& m, int i) { return m.link[at(i)].bandwidth.count(); },
                  [](Machine& m, int i, double v) { m.link[at(i)].bandwidth = BytesPerSecond{v}; }},

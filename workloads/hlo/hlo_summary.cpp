@@ -235,7 +235,7 @@ class Counter {
     summary_.each_once.vector += cost.vector - cost.transforms;
     summary_.each_once.bytes += cost.bytes;
     summary_.each_once.time = summary_.each_once.time + time;
-    const bool does_something = is_collective(instruction.opcode) || cost.evidence != HloEvidence::known || cost.matrix + cost.vector + cost.bytes > 0;
+    const bool does_something = is_collective(instruction.opcode) || cost.evidence != HloEvidence::known || cost.matrix + cost.vector + cost.bytes > 0 || time > Seconds{};
     estimate(place, time, count);
     if (!does_something) return;
     HloCoverage& coverage = summary_.coverage;

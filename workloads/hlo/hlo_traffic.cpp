@@ -7,23 +7,27 @@ namespace podsim {
 
 namespace {
 
-Bytes hbm_bytes(const HloShape& shape) { return device_bytes_in(shape, HloMemory::hbm); }
-
 const HloInstruction* operand_of(const HloComputation& computation, const HloInstruction& instruction, std::size_t i) {
   if (i >= instruction.operands.size() || instruction.operands[i] == HloInstruction::missing) return nullptr;
   return &computation.instructions[static_cast<std::size_t>(instruction.operands[i])];
-}
-
-/// The bytes of `amount` if the value that they are of lives in HBM.
-Bytes if_in_hbm(const HloShape* place, const HloShape& amount) {
-  if (place == nullptr || place->layout.memory_space != HloMemory::hbm) return Bytes{};
-  return device_bytes(amount);
 }
 
 /// The arrays of a scatter come first, then the indices, then an update for each.
 std::size_t arrays_of(const HloInstruction& scatter) { return scatter.operands.size() / 2; }
 
 }  // namespace
+
+Bytes HloTraffic::part_of(const HloShape& whole, const HloShape& part) const {
+  if (memory_space_ != HloMemory::vmem || !part.is_array() || whole.rank() != part.rank()) return device_bytes(part);
+  HloShape tiled = part;
+  tiled.layout = whole.layout;
+  return device_bytes(tiled);
+}
+
+Bytes HloTraffic::if_here(const HloShape* whole, const HloShape& part) const {
+  if (whole == nullptr || whole->layout.memory_space != memory_space_) return Bytes{};
+  return part_of(*whole, part);
+}
 
 /// One whose function gives the update does not.
 bool HloTraffic::reads_what_was_there(const HloInstruction& scatter) const {
@@ -49,16 +53,16 @@ HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloIn
     case HloOpcode::send:
     case HloOpcode::recv: return {};
     case HloOpcode::slice:
-    case HloOpcode::dynamic_slice: return {if_in_hbm(shape(0), *instruction.shape), hbm_bytes(*instruction.shape)};
+    case HloOpcode::dynamic_slice: return {if_here(shape(0), *instruction.shape), here(*instruction.shape)};
     case HloOpcode::gather: {
       const HloShape* const indices = shape(1);
-      return {saturated_sum(if_in_hbm(shape(0), *instruction.shape), indices != nullptr ? hbm_bytes(*indices) : Bytes{}),
-              hbm_bytes(*instruction.shape)};
+      return {saturated_sum(if_here(shape(0), *instruction.shape), indices != nullptr ? here(*indices) : Bytes{}),
+              here(*instruction.shape)};
     }
     case HloOpcode::dynamic_update_slice: {
       const HloShape* const update = shape(1);
       if (update == nullptr) return {};
-      return {hbm_bytes(*update), if_in_hbm(&*instruction.shape, *update)};
+      return {here(*update), if_here(&*instruction.shape, *update)};
     }
     case HloOpcode::scatter: {
       Amount amount;
@@ -66,21 +70,21 @@ HloTraffic::Amount HloTraffic::of(const HloComputation& computation, const HloIn
         if (shape(i) == nullptr) continue;
         const bool is_array = i < arrays_of(instruction);
         const HloShape* const update = is_array ? shape(arrays_of(instruction) + 1 + i) : nullptr;
-        const Bytes touched = update == nullptr ? Bytes{} : std::min(hbm_bytes(*shape(i)), if_in_hbm(shape(i), *update));
+        const Bytes touched = update == nullptr ? Bytes{} : std::min(here(*shape(i)), if_here(shape(i), *update));
         amount.written = saturated_sum(amount.written, touched);
-        amount.read = saturated_sum(amount.read, !is_array ? hbm_bytes(*shape(i)) : reads_what_was_there(instruction) ? touched : Bytes{});
+        amount.read = saturated_sum(amount.read, !is_array ? here(*shape(i)) : reads_what_was_there(instruction) ? touched : Bytes{});
       }
       return amount;
     }
     default: break;
   }
-  Amount amount{{}, hbm_bytes(*instruction.shape)};
+  Amount amount{{}, here(*instruction.shape)};
   const Fused* const inside = fused_by(instruction);
   if (inside != nullptr) amount.written = std::min(amount.written, inside->written);
   for (std::size_t i = 0; i < instruction.operands.size(); ++i) {
     const HloShape* const operand = shape(i);
     if (operand == nullptr) continue;
-    const Bytes whole = hbm_bytes(*operand);
+    const Bytes whole = here(*operand);
     const bool part = inside != nullptr && i < inside->parameters.size() && inside->parameters[i];
     amount.read = saturated_sum(amount.read, part ? std::min(whole, *inside->parameters[i]) : whole);
   }
@@ -124,7 +128,7 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
       else if (partly_read)
         bytes = std::min(all, bytes + nested->parameters[o]->count());
       else if (sliced)
-        bytes = std::min(all, bytes + device_bytes(*instruction.shape).count());
+        bytes = std::min(all, bytes + part_of(*computation.instructions[static_cast<std::size_t>(operand)].shape, *instruction.shape).count());
       else if (update != nullptr)
         bytes = std::min(all, bytes + (reads_what_was_there(instruction) ? device_bytes(*update->shape).count() : 0));
       else if (!updated)
@@ -152,15 +156,15 @@ const HloTraffic::Fused& HloTraffic::fused(int number) {
       const HloShape& whole = *computation.instructions[static_cast<std::size_t>(root)].shape;
       if (update != nullptr) {
         result.updated = parameter_of(instruction, 0);
-        if (result.updated >= 0) return if_in_hbm(&whole, *update->shape);
+        if (result.updated >= 0) return if_here(&whole, *update->shape);
       }
       if (const Fused* const nested = fused_by(instruction); nested != nullptr && nested->updated >= 0) {
         result.updated = parameter_of(instruction, static_cast<std::size_t>(nested->updated));
-        if (result.updated >= 0) return std::min(hbm_bytes(whole), nested->written);
+        if (result.updated >= 0) return std::min(here(whole), nested->written);
       }
       break;
     }
-    return hbm_bytes(root == HloInstruction::missing ? HloShape{} : *computation.instructions[static_cast<std::size_t>(root)].shape);
+    return here(root == HloInstruction::missing ? HloShape{} : *computation.instructions[static_cast<std::size_t>(root)].shape);
   };
   const HloInstruction& root = computation.instructions[static_cast<std::size_t>(computation.root)];
   if (root.opcode != HloOpcode::tuple) {

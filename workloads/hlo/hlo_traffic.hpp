@@ -1,4 +1,4 @@
-// The bytes that an instruction moves between its core and memory.
+// The bytes that an instruction moves between its core and a memory.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace podsim {
 
-/// Padded bytes that cross the boundary of HBM (memory space 0) where an instruction runs by itself; values in other spaces have none.
+/// Padded bytes that cross the boundary of one memory space, HBM where none is said, where an instruction runs by itself; values in other spaces have none.
 ///
 ///   free, collectives, starts and dones,  none
 ///   send, recv
@@ -22,11 +22,12 @@ namespace podsim {
 ///                                         the slices, of an updated one nothing but the update; else the whole. Also through a fusion inside it
 ///   others                                operands are read, the result is written
 ///
+/// Registers are loaded and stored whole, so in VMEM a slice or an update counts by the tiles of the array that it is a part of.
 /// Control flow (while, conditional, call) has none of its own. Keeps what it finds of fused computations: each is looked through once.
 class HloTraffic {
  public:
   /// The module must outlive it.
-  explicit HloTraffic(const HloModule& module) : module_{&module} {}
+  explicit HloTraffic(const HloModule& module, int memory_space = HloMemory::hbm) : module_{&module}, memory_space_{memory_space} {}
 
   struct Amount {
     Bytes read, written;
@@ -44,8 +45,13 @@ class HloTraffic {
   /// What a fusion runs, which may be inside another one; nullptr for other instructions.
   const Fused* fused_by(const HloInstruction& instruction);
   [[nodiscard]] bool reads_what_was_there(const HloInstruction& scatter) const;
+  [[nodiscard]] Bytes here(const HloShape& shape) const { return device_bytes_in(shape, memory_space_); }
+  /// The bytes of `part` of `whole`, if that lives here.
+  [[nodiscard]] Bytes if_here(const HloShape* whole, const HloShape& part) const;
+  [[nodiscard]] Bytes part_of(const HloShape& whole, const HloShape& part) const;
 
   const HloModule* module_;
+  int memory_space_;
   std::map<int, Fused> fused_;
 };
 

@@ -281,7 +281,7 @@ Expected<HloValue> ProgramWriter::work(Scope& scope, int i) {
     for (const HloLeaf& leaf : value)
       if (leaf.buffer) local.writes.push_back(region_of(*leaf.buffer, leaf.lengths));
     local.opaque = opaque_cost_of(cost);
-    if (cost.core > Seconds{}) local.opaque.time = time_of(cost, *module_.options().machine);
+    if (cost.core > Seconds{} && cost.core > arithmetic_time(*module_.options().machine, local.opaque, cost.bytes)) local.opaque.time = time_of(cost, *module_.options().machine);
     if (const auto& cycles = what.attributes->estimated_cycles; cycles && module_.options().clock_hz && *cycles > 0 && *cycles < std::int64_t{1} << 62)
       local.opaque.time = Seconds{static_cast<double>(*cycles) / *module_.options().clock_hz};
     if (local.opaque.time) local.opaque.launch = std::min(local.opaque.launch, *local.opaque.time);  // the compiler's estimate may be less than the wait for the memory

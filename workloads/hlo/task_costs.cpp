@@ -20,6 +20,16 @@ const HloShape* operand(const HloComputation& computation, const HloInstruction&
 }
 double elements(const HloShape* shape) { return shape == nullptr ? 0 : number(elements_of(*shape)); }
 
+/// Of an operand or the result. A scalar that is a constant stands in the code of a kernel.
+bool has_array_in_hbm(const HloComputation& computation, const HloInstruction& instruction) {
+  if (hbm_bytes(*instruction.shape) > 0) return true;
+  return std::ranges::any_of(instruction.operands, [&](int o) {
+    if (o == HloInstruction::missing) return false;
+    const HloInstruction& from = computation.instructions[static_cast<std::size_t>(o)];
+    return hbm_bytes(*from.shape) > 0 && !(from.opcode == HloOpcode::constant && from.shape->rank() == 0);
+  });
+}
+
 HloTaskCost estimated(double vector, std::string why) {
   HloTaskCost cost;
   cost.vector = vector, cost.evidence = HloEvidence::estimated, cost.why = std::move(why);
@@ -174,7 +184,7 @@ HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instr
 }
 
 HloTaskCosts::HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, const Machine* machine, bool tolerant)
-    : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module} {
+    : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module}, vmem_traffic_{module, HloMemory::vmem} {
   if (machine != nullptr) pivot_latency_ = machine->chip.pivot_latency;
   if (machine != nullptr && module.is_scheduled && machine->chip.cycle == Seconds{} && !is_of_tpu_compiler(module)) {
     gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
@@ -253,6 +263,9 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       cost.products = 1;
       return cost;
     }
+    case HloOpcode::copy:
+      if (kernels_ && first != nullptr) cost.core = loaded_row_by_row(*first, *instruction.shape) / kernels_->vmem_load;
+      return cost;
     case HloOpcode::reduce: cost.vector = elements(first); return cost;
     case HloOpcode::scatter:
     case HloOpcode::gather:
@@ -361,8 +374,9 @@ Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int po
     cost->launch = (cost->kernels - 1) * *gpu_launch_;
   }
   add_radix_sort(*cost);
+  if (kernels_ && cost->products == 0) cost->core = std::max(cost->core, time_in_vmem(*kernels_, vmem_traffic_.of(computation, instruction), *instruction.shape));
   const bool copies_a_scalar = instruction.opcode == HloOpcode::copy && instruction.shape->is_array() && instruction.shape->rank() == 0;  // a loop's counter into SMEM: no kernel
-  if (kernels_ && cost->products == 0 && cost->bytes > 0 && !copies_a_scalar && !is_light_scalar(instruction, *cost)) cost->launch = kernels_->hbm_wait;
+  if (kernels_ && cost->products == 0 && cost->bytes > 0 && has_array_in_hbm(computation, instruction) && !copies_a_scalar && !is_light_scalar(instruction, *cost)) cost->launch = kernels_->hbm_wait;
   return cost;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace podsim {
 
@@ -13,15 +15,63 @@ bool is_of_tpu_compiler(const HloModule& module) {
 
 std::optional<TpuKernels> tpu_kernels(const HloModule& module, const Machine& machine) {
   if (machine.chip.cycle == Seconds{} || !is_of_tpu_compiler(module)) return std::nullopt;
-  return TpuKernels{machine.chip.memory_wait, machine.chip.cycle};
+  return TpuKernels{machine.chip.memory_wait, machine.chip.cycle, machine.chip.vmem_load_bandwidth, machine.chip.vmem_store_bandwidth};
+}
+
+namespace {
+
+constexpr std::int64_t sublanes = 8, register_bytes = 4096, row_bytes = register_bytes / sublanes;
+
+/// Of an array without tiles: a register's.
+std::int64_t tile_bytes(const HloShape& array) {
+  if (array.layout.tiles.empty()) return register_bytes;
+  std::int64_t bits = array.layout.element_bits > 0 ? array.layout.element_bits : bits_of(array.type);
+  for (const std::int64_t extent : array.layout.tiles.front()) bits *= std::clamp(extent, std::int64_t{1}, register_bytes);
+  return bits / 8;
+}
+
+/// Bytes of the registers whose stores write an array, or the arrays of a tuple, in VMEM; `of`: their padded bytes.
+double stored(const HloShape& shape, double& of) {
+  double sum = 0;
+  for (const HloShape& element : shape.elements) sum += stored(element, of);
+  if (!shape.is_array()) return sum;
+  const auto bytes = static_cast<double>(device_bytes_in(shape, HloMemory::vmem).count());
+  of += bytes;
+  return bytes * static_cast<double>(tile_bytes(shape) <= row_bytes ? sublanes : 1);
+}
+
+/// The dimensions in the lanes and in the sublanes: the two most minor ones that have an extent. -1: there is none.
+std::pair<std::int64_t, std::int64_t> lanes_and_sublanes(const HloShape& array) {
+  std::pair<std::int64_t, std::int64_t> found{-1, -1};
+  for (const std::int64_t d : array.layout.minor_to_major) {
+    if (array.dims[static_cast<std::size_t>(d)] == 1) continue;
+    if (found.first >= 0) return {found.first, d};
+    found.first = d;
+  }
+  return found;
+}
+
+}  // namespace
+
+Seconds time_in_vmem(const TpuKernels& kernels, const HloTraffic::Amount& traffic, const HloShape& result) {
+  double padded = 0;
+  const double registers = stored(result, padded), each = padded > 0 ? registers / padded : 1;
+  return std::max(traffic.read / kernels.vmem_load, each * (traffic.written / kernels.vmem_store));
+}
+
+Bytes loaded_row_by_row(const HloShape& from, const HloShape& to) {
+  if (!from.is_array() || !to.is_array() || from.dims != to.dims || tile_bytes(from) <= row_bytes || tile_bytes(to) <= row_bytes) return Bytes{};
+  const auto [lanes, before] = lanes_and_sublanes(from);
+  const auto [same_lanes, after] = lanes_and_sublanes(to);
+  return lanes == same_lanes && before != after ? sublanes * std::min(device_bytes(to), Bytes{std::numeric_limits<std::int64_t>::max() / sublanes}) : Bytes{};
 }
 
 // Bundles of the code that libtpu 0.0.42.1 makes for v5e, v6e about as many, 2026-11-28 (README.md, Small kernels).
 
 double cycles_of_gathered_row(double bytes, bool in_hbm) {
-  constexpr double row_of_register = 512, register_bytes = 4096;
-  if (in_hbm) return 6 + std::ceil(bytes / row_of_register);
-  return bytes <= row_of_register ? 2 : 4 * std::ceil(bytes / register_bytes);
+  constexpr auto row = static_cast<double>(row_bytes), whole = static_cast<double>(register_bytes);
+  if (in_hbm) return 6 + std::ceil(bytes / row);
+  return bytes <= row ? 2 : 4 * std::ceil(bytes / whole);
 }
 
 double cycles_of_scattered_row(double bytes, bool in_hbm) {

@@ -5,6 +5,7 @@
 
 #include "sim/machine/machine.hpp"
 #include "workloads/hlo/hlo_module.hpp"
+#include "workloads/hlo/hlo_traffic.hpp"
 
 namespace podsim {
 
@@ -12,7 +13,15 @@ namespace podsim {
 struct TpuKernels {
   Seconds hbm_wait;  // of a kernel with an array in HBM: from the beginning until the first of it is there, and until the last is written
   Seconds cycle;     // of its units
+  BytesPerSecond vmem_load, vmem_store;  // of its vector registers
 };
+
+/// All that a kernel computes comes out of VMEM and goes back there through vector registers, loads beside stores; a store fills one row of lanes of a register where the
+/// tiles of the result are no larger. `traffic`: padded bytes of its arrays in VMEM.
+Seconds time_in_vmem(const TpuKernels& kernels, const HloTraffic::Amount& traffic, const HloShape& result);
+
+/// What a copy loads that keeps the dimension in the lanes and puts another one beside it into the sublanes: each row of lanes of a register by itself. 0: another copy.
+Bytes loaded_row_by_row(const HloShape& from, const HloShape& to);
 
 /// Rows that a gather or scatter moves one after the other: the cycles of a row of so many bytes, by where the array lies that it is read from or written into. What a
 /// scatter waits for between reading a row of HBM and writing it back is not known and not in it.

@@ -21,6 +21,8 @@ Machine v5e() {
   for (auto& peak : machine.chip.peak) peak = FlopsPerSecond{1.5e9 * 131072};
   machine.chip.cycle = Seconds{1 / 1.5e9};
   machine.chip.memory_wait = 1825 * machine.chip.cycle;
+  machine.chip.vmem_load_bandwidth = BytesPerSecond{3 * 4096 * 1.5e9};
+  machine.chip.vmem_store_bandwidth = BytesPerSecond{4096 * 1.5e9};
   machine.chip.vector_peak = FlopsPerSecond{6e12};
   machine.chip.hbm_bandwidth = BytesPerSecond{8e11};
   return machine;
@@ -54,6 +56,8 @@ TEST(TpuKernels, AKernelWaitsForHbmWhateverItMoves) {
   EXPECT_EQ(cost_on(v5e(), "a = f32[8]{0:S(1)} parameter(1)\n ROOT r = f32[8]{0:S(1)} negate(a)").launch, Seconds{}) << "in VMEM alone: code of ten bundles, without a wait";
   EXPECT_EQ(cost_on(v5e(), "a = f32[] parameter(1)\n ROOT r = f32[] negate(a)").launch, Seconds{}) << "scalars cost nothing";
   EXPECT_EQ(cost_on(v5e(), "a = s32[] parameter(1)\n ROOT r = s32[]{:S(6)} copy(a)").launch, Seconds{}) << "nor copies of them";
+  EXPECT_EQ(cost_on(v5e(), "c = f32[] constant(0)\n ROOT r = f32[8]{0:S(1)} broadcast(c), dimensions={}").launch, Seconds{}) << "a constant is in the code";
+  EXPECT_NEAR(cycles(cost_on(v5e(), "c = f32[8] parameter(1)\n ROOT r = f32[8]{0:S(1)} broadcast(c), dimensions={0}").launch), 1825, 1e-6);
   EXPECT_EQ(cost_on(gpu(), "a = f32[8] parameter(1)\n ROOT r = f32[8] negate(a)").launch, Seconds{}) << "a GPU has its launches";
 }
 
@@ -93,6 +97,67 @@ TEST(TpuKernels, WhatTheCompilerEstimatesOtherwiseIsSummedOverTheTripsOfALoop) {
   ASSERT_THAT(named, SizeIs(1));
   EXPECT_EQ(named[0].first, "y");
   EXPECT_EQ(named[0].second.count, 100);
+}
+
+/// A register is 4096 bytes: f32[1024,1024] has 1024 of them.
+TEST(TpuKernels, AKernelInVmemTakesItsLoadsOrItsStores) {
+  const std::string array = "f32[1024,1024]{1,0:T(8,128)S(1)}", in_hbm = "f32[1024,1024]{1,0:T(8,128)}";
+  const auto core = [](const std::string& text) { return cycles(cost_on(v5e(), text).core); };
+  EXPECT_NEAR(core("a = " + array + " parameter(1)\n ROOT r = " + array + " copy(a)"), 1024, 1e-3) << "a store in a cycle";
+  EXPECT_NEAR(core("a = " + array + " parameter(1)\n b = " + array + " parameter(2)\n ROOT r = " + array + " add(a, b)"), 1024, 1e-3) << "two loads beside each";
+  EXPECT_NEAR(core("a = " + array + " parameter(1)\n b = " + array + " parameter(2)\n ROOT r = " + in_hbm + " add(a, b)"), 2048 / 3.0, 1e-3) << "three loads in a cycle";
+  EXPECT_EQ(core("a = " + in_hbm + " parameter(1)\n ROOT r = " + in_hbm + " negate(a)"), 0);
+  EXPECT_EQ(core("a = " + array + " parameter(1)\n b = " + array + " parameter(2)\n ROOT r = " + array + " dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"), 0) << "a product has its unit";
+  const HloTaskCost copy = cost_on(v5e(), "a = " + array + " parameter(1)\n ROOT r = " + array + " copy(a)");
+  EXPECT_NEAR(cycles(time_of(copy, v5e())), 1024, 1e-3);
+}
+
+TEST(TpuKernels, APartOfAnArrayInVmemTakesWholeRegisters) {
+  const std::string array = "f32[16,131072]{1,0:T(8,128)S(1)}";
+  EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n i = s32[] parameter(2)\n o = s32[] constant(0)\n ROOT r = f32[1,131072]{1,0:T(8,128)} "
+                                                                   "dynamic-slice(a, i, o), dynamic_slice_sizes={1,131072}")
+                         .core),
+              1024 / 3.0, 1e-3)
+      << "a row of each of 1024 tiles, whose other seven are loaded with it";
+  EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n u = f32[1,131072]{1,0:T(1,128)S(1)} parameter(2)\n i = s32[] parameter(3)\n o = s32[] constant(0)\n ROOT r = " + array +
+                                        " dynamic-update-slice(a, u, i, o)")
+                         .core),
+              1024, 1e-3)
+      << "stored into 1024 tiles";
+}
+
+TEST(TpuKernels, AStoreIntoNarrowTilesFillsOneRowOfARegister) {
+  const auto core = [](const std::string& tiles) {
+    const std::string array = "bf16[64,2,4096]{2,1,0:" + tiles + "S(1)}";
+    return cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n ROOT r = " + array + " copy(a)").core);
+  };
+  EXPECT_NEAR(core("T(2,128)(2,1)"), 8 * 256, 1e-3) << "1 MiB in tiles of 512 bytes";
+  EXPECT_NEAR(core("T(8,128)(2,1)"), 1024, 1e-3) << "padded to four times, but a register a store";
+}
+
+TEST(TpuKernels, ACopyThatPutsOtherRowsIntoARegisterLoadsEachByItself) {
+  const auto core = [](const std::string& from, const std::string& to) {
+    return cycles(cost_on(v5e(), "a = f32[32,128,1024]{" + from + ":T(8,128)S(1)} parameter(1)\n ROOT r = f32[32,128,1024]{" + to + ":T(8,128)S(1)} copy(a)").core);
+  };
+  EXPECT_NEAR(core("2,1,0", "2,0,1"), 8 * 4096 / 3.0, 1e-3);
+  EXPECT_NEAR(core("2,1,0", "2,1,0"), 4096, 1e-3);
+  EXPECT_NEAR(core("2,1,0", "1,2,0"), 4096, 1e-3) << "other lanes: only what it stores is known";
+}
+
+TEST(TpuKernels, ASimulatedKernelInVmemTakesWhatACountedOneDoes) {
+  const HloModule module = module_of("HloModule m, is_scheduled=true\nENTRY e { a = f32[1024,1024]{1,0:T(8,128)S(1)} parameter(0)\n ROOT r = f32[1024,1024]{1,0:T(8,128)S(1)} copy(a)" +
+                                     std::string{of_libtpu} + " }\n");
+  const Machine machine = v5e();
+  HloScheduleOptions options;
+  options.machine = &machine;
+  const auto made = hlo_schedule(module, *Mesh::make({{"x", 1}}), options);
+  ASSERT_TRUE(made) << to_text(made.error());
+  const Program& program = made->schedule.programs.front();
+  ASSERT_THAT(program.tasks, SizeIs(1));
+  EXPECT_NEAR(cycles(local_work(machine, program, program.tasks.front()).total), 1024, 1e-3);
+  const auto summary = summary_of(module, machine);
+  ASSERT_TRUE(summary) << to_text(summary.error());
+  EXPECT_NEAR(cycles(summary->coverage.known.time), 1024, 1e-3) << "coverage has the same time";
 }
 
 HloTaskCost gathered(const std::string& table, const std::string& row, int rows) {
