@@ -25,7 +25,7 @@ namespace podsim {
 namespace {
 
 // Those that the search decides, unless they are given.
-constexpr std::array<std::string_view, 5> searched_fields{"mesh", "microbatches", "pipeline", "virtual_stages", "remat"};
+constexpr std::array<std::string_view, 6> searched_fields{"mesh", "microbatches", "pipeline", "virtual_stages", "remat", "shard_optimizer_over_data"};
 
 Expected<std::vector<std::int64_t>> integers_of(const Options& options, const std::string& name) {
   std::vector<std::int64_t> numbers;
@@ -75,6 +75,11 @@ Status read_lists(const Options& options, TrainingRequest& request) {
     if (!known) return known.error();
     request.pipelines.push_back(name);
   }
+  if (options.given("shard-optimizer-over-data")) {
+    const std::string word = options.text("shard-optimizer-over-data");
+    if (word != "on" && word != "off") return Diagnostic{option("shard-optimizer-over-data"), "expected on or off, found " + quoted(word)};
+    request.shard_optimizer_over_data = word == "on";
+  }
   if (options.given("remat")) {
     const auto remat = parse_remat(options.text("remat"), option("remat"));
     if (!remat) return remat.error();
@@ -102,6 +107,9 @@ Expected<TrainingRequest> training_request(const Options& options, const Console
     if (!policy) return policy.error();
     request.spec.collectives = policy->algorithm;
   }
+  // What a configuration asks for is not searched. MaxText would divide it over slices too, which podsim does not.
+  if (request.spec.step.shard_optimizer_over_data || (options.has("maxtext") && request.systems.front().slices > 1))
+    request.shard_optimizer_over_data = request.spec.step.shard_optimizer_over_data;
   if (auto ok = read_lists(options, request); !ok) return ok.error();
   const auto top = options.integer("top", 1, 10000), threads = options.integer("threads", 0, 1024);
   for (const auto* number : {&top, &threads})
@@ -154,6 +162,7 @@ Expected<std::string> run_line(const Options& options, const TrainingRequest& re
   line += fmt::format(" --microbatches {}", plan.step.microbatches);
   if (!plan.step.pipeline.empty()) line += " --pipeline " + plan.step.pipeline;
   if (plan.step.virtual_stages > 1) line += fmt::format(" --virtual-stages {}", plan.step.virtual_stages);
+  if (plan.step.shard_optimizer_over_data) line += " --shard-optimizer-over-data on";
   return line + " --remat " + shell_word(to_text(plan.step.remat));
 }
 
@@ -192,6 +201,8 @@ OptionGroup tuned_training_options() {
   says("virtual-stages", no_field(word("V[,...]")), "stages on each rank; left out: up to 12 that divide its layers");
   says("remat", no_field(word("none|full|selected:LIST")),
        "what the backward pass computes again; left out: none, full and what MaxText's policies keep");
+  says("shard-optimizer-over-data", no_field(word("on|off")),
+       "the optimizer's state and update in parts over the axis data: ZeRO-1, Megatron-LM's --use-distributed-optimizer; left out: both, where data divides the batch");
   options.push_back({"pad", flag(), "of training steps: round extents up to what the axes divide"});
   return options;
 }

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/base/test_files.hpp"
 #include "tools/command/test_command.hpp"
 
@@ -88,6 +90,18 @@ TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
   EXPECT_THAT(json["plans"][0]["microbatches"], ::testing::AnyOf(4, 8));
 }
 
+TEST_F(TuneTraining, TheOptimizerIsDividedOverDataUnlessTheOptionSaysOtherwise) {
+  const std::string line = "tune" + on_8 + model + "--batch 16 --mesh data=8 --microbatches 2 --remat full";
+  const auto open = json_of(line)["plans"][0], on = json_of(line + " --shard-optimizer-over-data on")["plans"][0], off = json_of(line + " --shard-optimizer-over-data off")["plans"][0];
+  EXPECT_EQ(on["shard_optimizer_over_data"], true);
+  EXPECT_EQ(off["shard_optimizer_over_data"], false);
+  EXPECT_EQ(open["step_s"].get<double>(), std::min(on["step_s"].get<double>(), off["step_s"].get<double>()));
+  EXPECT_LT(on["memory_bytes"]["total"], off["memory_bytes"]["total"]);
+  EXPECT_THAT(on["run"].get<std::string>(), HasSubstr(" --shard-optimizer-over-data on"));
+  EXPECT_THAT(off["run"].get<std::string>(), ::testing::Not(HasSubstr("--shard-optimizer-over-data")));
+  EXPECT_EQ(json_of(without_podsim(on["run"].get<std::string>()))["step_s"], on["step_s"]);
+}
+
 TEST_F(TuneTraining, SaysWhichConstraintBinds) {
   const std::string few = "tune --machine tpu_v4 --chips 4" + model + "--batch 8 --pipeline 1f1b --microbatches 2 --virtual-stages 1 --remat full --top 1";
   const auto json = json_of(few + " --set chip.hbm=80MB");
@@ -109,6 +123,7 @@ TEST_F(TuneTraining, BadInputIsToldWithWhatIsExpected) {
   EXPECT_THAT(told("--machine tpu_v4 --chips 8 --gemm m=8,n=8,k=8 --remat full"), HasSubstr("belongs to --training and --maxtext"));
   EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--microbatches 2,x"), HasSubstr("microbatches"));
   EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--remat some"), HasSubstr("expected none, full"));
+  EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--shard-optimizer-over-data yes"), HasSubstr("expected on or off, found \"yes\""));
   EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--mesh stage=2,rows=4"), HasSubstr("expected axes of a training step"));
   EXPECT_THAT(told("--machine tpu_v4 --chips 8" + model + "--batch 3 --mesh fsdp=8"), HasSubstr("no mesh divides the model and its batch"));
 }

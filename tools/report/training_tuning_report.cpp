@@ -28,11 +28,12 @@ std::string place_of(const TrainingRequest& request, std::size_t system, const T
   return fmt::format("{}{} {}", to_text(on.slice), is_hypothetical(on) ? " (hypothetical)" : "", to_text(step.mesh));
 }
 
-/// "16 microbatches, interleaved-1f1b with 4 virtual stages, remat full"
+/// "16 microbatches, interleaved-1f1b with 4 virtual stages, remat full, optimizer divided over data"
 std::string choice_of(const TrainingStep& step) {
-  return fmt::format("{} microbatch{}{}{}, remat {}", step.microbatches, step.microbatches == 1 ? "" : "es",
+  return fmt::format("{} microbatch{}{}{}, remat {}{}", step.microbatches, step.microbatches == 1 ? "" : "es",
                      step.pipeline.empty() ? "" : ", " + step.pipeline,
-                     step.virtual_stages > 1 ? fmt::format(" with {} virtual stages", step.virtual_stages) : "", to_text(step.remat));
+                     step.virtual_stages > 1 ? fmt::format(" with {} virtual stages", step.virtual_stages) : "", to_text(step.remat),
+                     step.shard_optimizer_over_data ? ", optimizer divided over data" : "");
 }
 
 std::vector<std::pair<std::string, double>> parts_of(const TrainingSplit& split) {
@@ -82,6 +83,7 @@ Json constraint_json(const TrainingRequest& request, const BindingConstraint& co
               {"pipeline", constraint.step.pipeline.empty() ? Json() : Json(constraint.step.pipeline)},
               {"virtual_stages", constraint.step.virtual_stages},
               {"remat", to_text(constraint.step.remat)},
+              {"shard_optimizer_over_data", constraint.step.shard_optimizer_over_data},
               {"needs", constraint.needs}};
 }
 
@@ -93,6 +95,7 @@ Json plan_json(const TrainingTuningReport& report, std::size_t p) {
             {"hypothetical", is_hypothetical(system)},
             {"mesh", mesh_json(plan.step.mesh)}};
   json.update(step_json(plan.row));
+  json.set("shard_optimizer_over_data", plan.step.shard_optimizer_over_data);
   const TrainingTuning& tuning = report.tuning;
   json.set("margin", plan.row.result.makespan_s / tuning.plans.front().row.result.makespan_s - 1);
   const BindingConstraint* binding = binding_of(tuning, plan.row.training->step_s);
@@ -118,7 +121,7 @@ std::vector<std::vector<std::string>> plan_rows(const TrainingTuningReport& repo
     rows.push_back(
         {std::to_string(p + 1), to_text(system.slice) + (is_hypothetical(system) ? " (hypothetical)" : ""), to_text(plan.step.mesh),
          plan.step.pipeline.empty() ? "-" : plan.step.pipeline + (plan.step.virtual_stages > 1 ? fmt::format(" x {}", plan.step.virtual_stages) : ""),
-         to_text(plan.step.remat), std::to_string(plan.step.microbatches), time_text(result.step_s),
+         to_text(plan.step.remat) + (plan.step.shard_optimizer_over_data ? ", optimizer over data" : ""), std::to_string(plan.step.microbatches), time_text(result.step_s),
          "+" + percent(plan.row.result.makespan_s / plans.front().row.result.makespan_s - 1), mfu_text(result), to_text(result.memory.total())});
   }
   return rows;

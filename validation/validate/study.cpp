@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <sstream>
+#include <utility>
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/gemm/gemm.hpp"
@@ -14,6 +16,7 @@
 #include "validation/validate/study.pb.h"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/scenario/scenario_message.hpp"
+#include "workloads/training/model_message.hpp"
 
 namespace podsim {
 
@@ -45,6 +48,7 @@ class StudyReader {
         file_.problem(time.error());
     }
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
+    for (int m = 0; m < message_.training_model_size(); ++m) models_.push_back(training_model_of(message_.training_model(m), file_, root_.at("training_model", m)));
     for (int s = 0; s < message_.step_size(); ++s) study.steps.push_back(step(message_.step(s), root_.at("step", s)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
     if (with_cases && message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
@@ -102,13 +106,25 @@ class StudyReader {
       std::istringstream words{keys};
       for (std::string key; words >> key;) result.maxtext.push_back(key);
     }
-    if (!message.has_model()) return result;
+    if (!message.has_model()) {
+      for (const auto& [field, given] : std::initializer_list<std::pair<const char*, bool>>{{"mesh", message.has_mesh()},
+                                                                                           {"batch", message.has_batch()},
+                                                                                           {"microbatches", message.has_microbatches()},
+                                                                                           {"pipeline", message.has_pipeline()},
+                                                                                           {"virtual_stages", message.has_virtual_stages()},
+                                                                                           {"remat", message.has_remat()},
+                                                                                           {"pad", message.has_pad()},
+                                                                                           {"shard_optimizer_over_data", message.has_shard_optimizer_over_data()}})
+        if (given && message.maxtext_size() > 0) file_.problem(place.at(field), "MaxText's keys say this; expected KEY=VALUE");
+      return result;
+    }
     TrainingStep& step = result.step;
     const auto take = [&](const char* field, auto parsed, auto& into) {
       if (parsed) into = *std::move(parsed);
       else file_.problem(place.at(field), parsed.error().message);
     };
-    take("model", find_training_model(message.model()), step.model);
+    if (const auto own = std::ranges::find(models_, message.model(), &TrainingModel::name); own != models_.end()) step.model = *own;
+    else take("model", find_training_model(message.model()), step.model);
     if (message.has_mesh()) take("mesh", parse_training_mesh(message.mesh(), file_.where(place.at("mesh"))), step.mesh);
     take("remat", parse_remat(message.remat(), file_.where(place.at("remat"))), step.remat);
     step.batch = message.batch();
@@ -116,6 +132,7 @@ class StudyReader {
     step.pipeline = message.pipeline();
     step.virtual_stages = message.virtual_stages();
     step.pad = message.pad();
+    step.shard_optimizer_over_data = message.shard_optimizer_over_data();
     if (const auto whole = divided(step); !whole) file_.problem(place, whole.error().message);
     return result;
   }
@@ -233,6 +250,7 @@ class StudyReader {
   MessageFile file_;
   const std::string& name_;
   Place root_;
+  std::vector<TrainingModel> models_;  // the study's own
 };
 
 template <class T>

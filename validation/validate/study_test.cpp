@@ -41,6 +41,26 @@ case {
             "s:4:8: a time needs a unit (ps, ns, us, ms, s), got \"100\"");
 }
 
+TEST(Study, StepsNameModelsOfItsOwnAndDivideTheOptimizer) {
+  const auto study = read_study(R"(format_version: 1
+machine: "dgx_h100"
+system { slice: "1x8" }
+training_model { format_version: 1 name: "small" layers: 2 width: 64 heads: 4 mlp: 256 gradients: "f32" }
+step { name: "divided" model: "small" mesh: "data=4,col=2" batch: 8 shard_optimizer_over_data: true }
+step { name: "whole" model: "small" mesh: "data=4,col=2" batch: 8 }
+step { name: "shipped" model: "llama3-8b" mesh: "data=8" batch: 8 }
+case { name: "c" rung: other_scale no_bound: "a test" }
+)",
+                                "s");
+  ASSERT_TRUE(study) << to_text(study.error());
+  ASSERT_EQ(study->steps.size(), 3U);
+  EXPECT_EQ(study->steps[0].step.model.width, 64);
+  EXPECT_EQ(study->steps[0].step.model.gradients, DType::f32);
+  EXPECT_EQ(study->steps[0].step.optimizer_shards(), 4);
+  EXPECT_EQ(study->steps[1].step.optimizer_shards(), 1);
+  EXPECT_EQ(study->steps[2].step.model.name, "llama3-8b");
+}
+
 TEST(Study, HoldsEveryThingItsFileSays) {
   const auto study = read_study(R"(format_version: 1
 machine: "tpu_v5p"
@@ -148,7 +168,12 @@ TEST(Study, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(problem(head + "step { name: \"s\" model: \"palm-540b\" maxtext: \"a=1\" batch: 1 }\n" + one_case), "s:4:1: expected keys of maxtext or a model, found both");
   EXPECT_EQ(problem(head + "step { name: \"s\" model: \"palm-540b\" batch: 1 mesh: \"rows=2\" }\n" + one_case).substr(0, 7), "s:4:46:");
   EXPECT_NE(problem(head + "step { name: \"s\" model: \"palm-540b\" batch: 4 mesh: \"col=7\" }\n" + one_case).find("expected a multiple of 7"), std::string::npos);
+  EXPECT_EQ(problem(head + "step { name: \"s\" maxtext: \"a=1\" shard_optimizer_over_data: true }\n" + one_case), "s:4:33: MaxText's keys say this; expected KEY=VALUE");
   EXPECT_NE(problem(head + "step { name: \"s\" maxtext: \"a=1\" products: \"wangs\" }\n" + one_case).find("did you mean \"wang\""), std::string::npos);
+  const std::string model = "training_model { format_version: 1 name: \"m\" layers: 2 width: 64 heads: 5 mlp: 256 }\n";
+  EXPECT_EQ(problem(head + model + one_case).substr(0, 14), "s:4:66: must d");
+  EXPECT_EQ(problem(head + "training_model { format_version: 2 name: \"m\" layers: 2 width: 64 heads: 4 mlp: 256 }\n" + one_case),
+            "s:4:18: expected 1, the version of a training model, found 2");
   EXPECT_NE(problem(head + "cases { }").find("s:4:"), std::string::npos);
   EXPECT_NE(problem("format_version: 2\nmachine: \"ideal\"\n").find("version"), std::string::npos);
 }

@@ -96,29 +96,32 @@ TEST(TrainingRows, NamesWhatItCannotPredictOrFit) {
 }
 
 /// `podsim run` of a row's step, as a user would write it.
-std::string command_of(const Observation& row, const Study& study, const std::string& no_configuration) {
+std::string command_of(const Observation& row, const Study& study, const test::Folder& folder) {
   std::string line = "run --machine " + study.machine + " --slice " + (row.slice.empty() ? study.system->text("slice") : row.slice);
   if (row.pods > 1) line += " --pods " + std::to_string(row.pods);
   for (const StudyValue& set : study.values) line += " --set '" + set.path + "=" + set.value + "'";
   const auto named = std::find_if(study.steps.begin(), study.steps.end(), [&](const StudyStep& step) { return step.name == row.step; });
   if (!named->maxtext.empty()) {
-    line += " --maxtext " + no_configuration;
+    line += " --maxtext " + folder.file("empty.yml", "");
     for (const std::string& key : named->maxtext) line += " " + key;
     return line;
   }
   const TrainingStep& step = named->step;
-  line += " --training " + step.model.name + " --mesh " + to_text(step.mesh) + " --batch " + std::to_string(step.batch) + " --microbatches " +
+  const std::vector<std::string> shipped = shipped_training_models();
+  const bool own = std::ranges::find(shipped, step.model.name) == shipped.end();
+  line += " --training " + (own ? folder.file("model.textproto", write_training_model(step.model)) : step.model.name) + " --mesh " + to_text(step.mesh) + " --batch " + std::to_string(step.batch) + " --microbatches " +
           std::to_string(step.microbatches) + " --remat " + to_text(step.remat);
   if (!step.pipeline.empty()) line += " --pipeline " + step.pipeline + " --virtual-stages " + std::to_string(step.virtual_stages);
   if (!named->products.empty()) line += " --algorithm " + named->products;
+  if (step.shard_optimizer_over_data) line += " --shard-optimizer-over-data on";
   return line + (step.pad ? " --pad" : "");
 }
 
 TEST(TrainingRows, WhatIsPredictedOfARowIsWhatRunGives) {
   const test::Folder folder;
-  const std::string no_configuration = folder.file("empty.yml", "");
   const std::vector<std::tuple<std::string, std::string, int>> some{{"tpu_v4_training", "22B", 1},  {"tpu_v4_training", "52B", 2}, {"tpu_v5e_training", "16B", 2},
-                                                                    {"tpu_v5e_training", "128B", 1}, {"tpu_v5p_training", "32B", 2}, {"megatron_a100", "22B full", 1}};
+                                                                    {"tpu_v5e_training", "128B", 1}, {"tpu_v5p_training", "32B", 2}, {"megatron_a100", "22B full", 1},
+                                                                    {"nemo_h100", "15B tensor 4 16 GPUs", 1}};
   for (const auto& [name, step, pods] : some) {
     const auto dataset = find_dataset(name);
     ASSERT_TRUE(dataset) << to_text(dataset.error());
@@ -129,7 +132,7 @@ TEST(TrainingRows, WhatIsPredictedOfARowIsWhatRunGives) {
     ASSERT_NE(row, dataset->observations.end()) << name << " " << step;
     const auto predicted = predict_step(*row, dataset->study, *base);
     ASSERT_TRUE(predicted) << to_text(predicted.error());
-    const std::string line = command_of(*row, dataset->study, no_configuration);
+    const std::string line = command_of(*row, dataset->study, folder);
     const test::Outcome run = test::podsim(line + " --format json");
     ASSERT_EQ(run.status, exit_done) << line << "\n" << run.err;
     EXPECT_EQ(run.json()["makespan_s"].get<double>(), predicted->count()) << line;

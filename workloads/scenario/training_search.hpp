@@ -1,4 +1,5 @@
-// Finds the fastest plan of a training step: mesh, microbatches, pipeline, virtual stages, recomputation; with the simulator in the loop.
+// Finds the fastest plan of a training step: mesh, microbatches, pipeline, virtual stages, recomputation, the optimizer whole or divided over data; with the
+// simulator in the loop.
 #pragma once
 
 #include <functional>
@@ -15,12 +16,13 @@ struct TrainingTuning;
 
 /// What is searched. Lists say what may be taken; an empty one leaves it open.
 struct TrainingRequest {
-  TrainingSpec spec;            // of its step the model, batch, optimiser, scan, loss_chunks and pad; its mesh, pipeline and so on do not matter
+  TrainingSpec spec;            // of its step the model, batch, optimiser, scan, loss_chunks and pad; its mesh, pipeline, optimizer's division and so on do not matter
   std::vector<System> systems;  // with a mesh of training axes each; all of one machine
   std::vector<std::int64_t> microbatches{};    // open: every divisor of the batch up to most_microbatches
   std::vector<std::string> pipelines{};        // open: all
   std::vector<std::int64_t> virtual_stages{};  // open: all that divide a rank's layers, up to most_virtual_stages
   std::vector<Remat> remats{};                 // open: searched_remats()
+  std::optional<bool> shard_optimizer_over_data{};  // open: off, and on where data divides the batch
   bool exhaustive = false;                     // simulate everything
   bool ignore_memory = false;
   std::size_t top = 5;  // meshes whose best plans are wanted

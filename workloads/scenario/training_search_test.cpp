@@ -37,7 +37,6 @@ TrainingRequest random_request(std::uint64_t seed) {
   TrainingRequest request;
   request.spec.step.model = random_model(rng);
   request.spec.step.batch = 8 << rng.below(3);
-  request.spec.step.shard_optimizer_over_data = seed % 3 == 2;
   constexpr std::array<const char*, 3> machines{"tpu_v4", "tpu_v5e", "tpu_v3"};
   Machine machine = *load_machine(machines[rng.below(machines.size())]);
   TrainingModel& model = request.spec.step.model;
@@ -84,7 +83,7 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
       const System& system = request.systems[candidate.system];
       const TrainingStep& step = quick.front().divided;
       SCOPED_TRACE(system.machine.name + " " + to_text(step.mesh) + " " + step.pipeline + " x " + std::to_string(step.virtual_stages) + ", " +
-                   std::to_string(step.microbatches) + ", remat " + to_text(step.remat));
+                   std::to_string(step.microbatches) + ", remat " + to_text(step.remat) + (step.shard_optimizer_over_data ? ", optimizer over data" : ""));
       const auto planned = choose_layers(system, {.step = quick.front().given}, options);
       ASSERT_TRUE(planned);
       const auto problem = make_problem(system, *planned);
@@ -104,7 +103,7 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
 }
 
 TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
-  int found = 0;
+  int found = 0, divided = 0;
   for (std::uint64_t seed = 100; seed < 100 + test::cases(2U, 1U); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     TrainingRequest request = random_request(seed);
@@ -120,10 +119,12 @@ TEST(TrainingSearch, PrunedAndExhaustiveFindTheSamePlans) {
       EXPECT_EQ(pruned->plans[p].row.result.makespan_s, all->plans[p].row.result.makespan_s);
       EXPECT_EQ(pruned->plans[p].system, all->plans[p].system);
       EXPECT_EQ(pruned->plans[p].step, all->plans[p].step);
+      divided += all->plans[p].step.shard_optimizer_over_data ? 1 : 0;
     }
     EXPECT_LT(pruned->simulated, all->simulated);
   }
   EXPECT_GE(found, test::cases(2, 1)) << "most requests have plans that fit";
+  EXPECT_GE(divided, test::cases(1, 0)) << "some of the best have an optimizer that is divided over data";
 }
 
 /// The GPT-3 step on 256 chips of TPU v4, batch 256.
@@ -211,6 +212,40 @@ TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
     EXPECT_GE(run->row.result.makespan_s, best);
   }
   EXPECT_GE(fit, test::cases(12, 1)) << "most of them are plans that could be used";
+}
+
+TEST(TrainingSearch, FindsPlansThatFitOnlyWithADividedOptimizer) {
+  TrainingRequest request;
+  TrainingModel& model = request.spec.step.model;
+  model.layers = 4, model.heads = model.kv_heads = 8, model.head_dim = 64, model.width = 512, model.mlp = 2048, model.sequence = 256;
+  model.master_weights = true;
+  request.spec.step.batch = 8;
+  Machine machine = *load_machine("tpu_v4");
+  SystemSpec where{machine};
+  where.slice = *parse_slice("2x2x1", machine, {});
+  where.mesh = *parse_mesh("data=4", {});
+  request.remats = {*parse_remat("full", {})}, request.microbatches = {1};
+  request.threads = 1;
+  const auto tuned = [&](std::optional<bool> shard, Bytes hbm) {
+    where.machine.chip.hbm = hbm;
+    request.systems = {*make_system(where)};
+    request.shard_optimizer_over_data = shard;
+    return tune_training(request);
+  };
+  const Bytes plenty{1'000'000'000};
+  const auto off = tuned(false, plenty), on = tuned(true, plenty), open = tuned({}, plenty);
+  ASSERT_TRUE(off && on && open);
+  EXPECT_EQ(open->candidates, 2);
+  const auto memory = [](const auto& tuning) { return tuning->plans.front().row.result.peak_memory_bytes; };
+  const auto time = [](const auto& tuning) { return tuning->plans.front().row.result.makespan_s; };
+  ASSERT_LT(memory(on), memory(off));
+  EXPECT_EQ(time(open), std::min(time(off), time(on)));
+  const Bytes between{memory(off) - 1};
+  EXPECT_FALSE(tuned(false, between));
+  const auto only = tuned({}, between);
+  ASSERT_TRUE(only) << to_text(only.error());
+  EXPECT_TRUE(only->plans.front().step.shard_optimizer_over_data);
+  EXPECT_EQ(time(only), time(on));
 }
 
 TEST(TrainingSearch, ThreadsDoNotChangeWhatIsFound) {

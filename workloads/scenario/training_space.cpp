@@ -49,6 +49,12 @@ std::vector<Way> ways_of(const TrainingRequest& request, std::int64_t stages) {
   return ways;
 }
 
+/// Whether the optimizer is divided over data. Over one device it is the same step.
+std::vector<bool> optimizers_of(const TrainingRequest& request, const TrainingMesh& mesh) {
+  if (request.shard_optimizer_over_data) return {*request.shard_optimizer_over_data};
+  return mesh.data > 1 ? std::vector<bool>{false, true} : std::vector<bool>{false};
+}
+
 class Enumeration {
  public:
   explicit Enumeration(const TrainingRequest& request) : request_{request} {
@@ -67,10 +73,11 @@ class Enumeration {
     TrainingStep step = request_.spec.step;
     step.mesh = mesh;
     for (const std::int64_t microbatches : request_.microbatches.empty() ? divisors_of(step.batch, most_microbatches) : request_.microbatches)
-      for (const Way& way : ways_of(request_, mesh.stage)) {
-        step.microbatches = microbatches, step.pipeline = way.pipeline, step.virtual_stages = way.virtual_stages;
-        add_remats({static_cast<std::uint32_t>(system), microbatches, way.virtual_stages, way.pipeline, 0}, step);
-      }
+      for (const Way& way : ways_of(request_, mesh.stage))
+        for (const bool shard : optimizers_of(request_, mesh)) {
+          step.microbatches = microbatches, step.pipeline = way.pipeline, step.virtual_stages = way.virtual_stages, step.shard_optimizer_over_data = shard;
+          add_remats({static_cast<std::uint32_t>(system), microbatches, way.virtual_stages, way.pipeline, 0, 0, shard}, step);
+        }
   }
 
   TrainingSpace take() && { return std::move(space_); }
@@ -168,6 +175,7 @@ TrainingStep step_of(const TrainingRequest& request, const TrainingSpace& space,
   step.microbatches = candidate.microbatches, step.virtual_stages = candidate.virtual_stages;
   step.pipeline = candidate.pipeline;
   step.remat = space.remats[candidate.remat];
+  step.shard_optimizer_over_data = candidate.shard_optimizer_over_data;
   return step;
 }
 

@@ -18,6 +18,7 @@ struct TrainingCandidate {
   std::string_view pipeline{};  // of all_pipeline_schedules(); empty: one stage
   std::uint32_t remat = 0;      // in TrainingSpace::remats
   std::uint32_t rings = 0;      // in TrainingSpace::largest
+  bool shard_optimizer_over_data = false;
 };
 
 /// A candidate that the model or the batch does not let be.

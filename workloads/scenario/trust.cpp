@@ -106,19 +106,19 @@ const std::vector<StepError>& step_errors() {
   static const std::vector<StepError> errors{{"tpu_v4", "tpu_v4_training", false, 6, 0.018, 0.045},
                                              {"tpu_v5e", "tpu_v5e_training", false, 36, 0.061, 0.14},
                                              {"tpu_v5p", "tpu_v5p_training", false, 10, 0.074, 0.16},
-                                             {"dgx_a100", "megatron_a100", true, 8, 0.050, 0.21}};
+                                             {"dgx_a100", "bloom_a100 fsdp_a100 megatron_a100 megatron_a100_2021", true, 46, 0.28, 0.47},
+                                             {"dgx_h100", "fsdp_h100 nemo_h100", true, 26, 0.17, 0.23}};
   return errors;
 }
 
 const StepError* step_error_of(std::string_view machine) {
-  // Relatives are those whose products and attention the machine's file takes, and of GPUs the only ones whose published steps are a dataset here.
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> relatives{{{"tpu_v3", "tpu_v4"},
+  // Relatives are those whose products and attention the machine's file takes; of GPUs the newest whose published steps are a dataset of many rows here.
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> relatives{{{"tpu_v3", "tpu_v4"},
                                                                                            {"tpu_v6e", "tpu_v5e"},
                                                                                            {"tpu7x", "tpu_v5p"},
-                                                                                           {"dgx_h100", "dgx_a100"},
-                                                                                           {"dgx_h200", "dgx_a100"},
-                                                                                           {"dgx_b200", "dgx_a100"},
-                                                                                           {"gb200_nvl72", "dgx_a100"}}};
+                                                                                           {"dgx_h200", "dgx_h100"},
+                                                                                           {"dgx_b200", "dgx_h100"},
+                                                                                           {"gb200_nvl72", "dgx_h100"}}};
   const auto relative = std::ranges::find(relatives, machine, &std::pair<std::string_view, std::string_view>::first);
   const std::string_view of = relative == relatives.end() ? machine : relative->second;
   const auto found = std::ranges::find(step_errors(), of, &StepError::machine);
@@ -170,7 +170,7 @@ RunTrust of_training_step(RunTrust trust, const System& system) {
   trust.tier = steps_tier;
   const std::string where = steps->machine == system.machine.name ? "" : fmt::format(", on {}, its nearest relative: not measured here", steps->machine);
   trust.beyond = {fmt::format("training steps: published ones that nothing was fitted to come out with a median error of {} and a 95th percentile of {} ({} predictions of podsim validate {}{})",
-                              rough_percent(steps->median), rough_percent(steps->p95), steps->predictions, steps->dataset, where),
+                              rough_percent(steps->median), rough_percent(steps->p95), steps->predictions, steps->datasets, where),
                   "to narrow it: podsim calibrate ROWS.csv --steps STEPS.textproto with steps that were timed on the machine in question"};
   return trust;
 }

@@ -31,10 +31,10 @@ struct TierError {
 };
 const std::array<TierError, tier_count>& tier_errors();
 
-/// The error of predictions of published training steps that the machine was not fitted to, over all rows of a shipped dataset, as `podsim validate` computes it, in two
-/// digits (a test compares).
+/// The error of predictions of published training steps that the machine was not fitted to, over all rows of the shipped datasets of that machine, as `podsim validate`
+/// computes it, in two digits (a test compares).
 struct StepError {
-  std::string_view machine, dataset;
+  std::string_view machine, datasets;  // with a space between
   bool fitted_elsewhere = false;  // the machine as shipped, which none of the rows was fitted to; else models held back from fits to the others
   int predictions = 0;            // a row may be predicted by several fits to others
   double median = 0, p95 = 0;  // of |error|

@@ -29,6 +29,7 @@ std::string inexpressible(const TrainingStep& step) {
   if (step.mesh.stage == 1 && step.virtual_stages != 1) return "virtual stages of one stage";
   if (step.model.layers % (step.mesh.stage * step.virtual_stages) != 0) return "stages that do not divide the layers";
   if (step.pad) return "padding";
+  if (step.shard_optimizer_over_data && step.mesh.slice > 1) return "an optimizer that is divided over data but not over slices";
   if (step.remat.kind == Remat::Kind::layer) return "computing the whole layer again";
   const auto& tensors = remat_tensors();
   for (const SavedStage& saved : step.remat.saved)

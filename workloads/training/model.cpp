@@ -9,7 +9,7 @@
 #include "sim/base/invariant.hpp"
 #include "sim/config/message_file.hpp"
 #include "workloads/training/embedded_models.hpp"
-#include "workloads/training/model.pb.h"
+#include "workloads/training/model_message.hpp"
 
 namespace podsim {
 
@@ -134,14 +134,21 @@ std::vector<Stage> layer_stages(const TrainingModel& model, std::int64_t sequenc
   return stages;
 }
 
+TrainingModel training_model_of(const proto::TrainingModel& message, MessageFile& file, const Place& place) {
+  if (message.format_version() != model_format.version)
+    file.problem(place.at("format_version"), fmt::format("expected {}, the version of {}, found {}", model_format.version, model_format.noun, message.format_version()));
+  const bool was_ok = file.ok();
+  TrainingModel model = read_model(message, file, place);
+  if (was_ok && file.ok())
+    for (const Diagnostic& problem : problems_of(model)) file.problem(place.at(problem.where.file.c_str()), problem.message);
+  return model;
+}
+
 Expected<TrainingModel> read_training_model(std::string_view text, const std::string& file) {
   proto::TrainingModel message;
   MessageFile parsed{model_format, file, message};
   if (!parsed.parse(text)) return parsed.error();
-  const Place root;
-  const TrainingModel model = read_model(message, parsed, root);
-  if (parsed.ok())
-    for (const Diagnostic& problem : problems_of(model)) parsed.problem(root.at(problem.where.file.c_str()), problem.message);
+  TrainingModel model = training_model_of(message, parsed, Place{});
   if (!parsed.ok()) return parsed.error();
   return model;
 }
