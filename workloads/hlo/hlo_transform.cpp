@@ -1,5 +1,7 @@
 #include "workloads/hlo/hlo_transform.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -25,6 +27,25 @@ HloTransform transform_of(const HloInstruction& fft) {
   const auto n = static_cast<double>(made.points);
   made.flops = (made.real ? 2.5 : 5) * n * std::log2(n) * static_cast<double>(made.batch);
   return made;
+}
+
+std::optional<std::string> transform_problem(const HloInstruction& fft, const HloShape& operand, const HloShape& result) {
+  if (!operand.is_array() || !result.is_array()) return {};
+  const auto text = [](const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ",")).substr(0, 200); };
+  const std::string& kind = fft.attributes->fft_type;
+  const std::vector<std::int64_t>& lengths = fft.attributes->fft_length;
+  const bool forward = kind == "RFFT", back = kind == "IRFFT";
+  if (kind != "FFT" && kind != "IFFT" && !forward && !back) return fmt::format("expected fft_type=FFT, IFFT, RFFT or IRFFT, found {}", quoted(kind));
+  if (is_complex(operand.type) == forward || is_complex(result.type) == back) return fmt::format("expected {} of {}, got {} of {}", kind, forward ? "real numbers" : "complex numbers, and real ones of IRFFT alone", cut_text(result), cut_text(operand));
+  if (lengths.empty() || lengths.size() > operand.rank() || result.rank() != operand.rank()) return fmt::format("expected fft_length for the last dimensions of {}, got {}", cut_text(operand), text(lengths));
+  std::vector<std::int64_t> wanted = operand.dims, made = operand.dims;
+  std::copy(lengths.begin(), lengths.end(), wanted.end() - static_cast<std::ptrdiff_t>(lengths.size()));
+  made = wanted;
+  if (back) wanted.back() = lengths.back() / 2 + 1;
+  if (forward) made.back() = lengths.back() / 2 + 1;
+  if (operand.dims != wanted) return fmt::format("expected an operand of {} for this fft_length, got {}", text(wanted), cut_text(operand));
+  if (result.dims != made) return fmt::format("expected a result of {}, got {}", text(made), cut_text(result));
+  return {};
 }
 
 }  // namespace podsim

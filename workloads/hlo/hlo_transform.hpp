@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "workloads/hlo/hlo_module.hpp"
 
@@ -19,5 +21,9 @@ struct HloTransform {
 
 /// Of an fft instruction, by its result. Counts saturate at 2^62.
 HloTransform transform_of(const HloInstruction& fft);
+
+/// What is wrong with an fft of an array, as XLA has it: fft_length names its last dimensions, real numbers are on the side that fft_type says, and of
+/// the last dimension of their spectrum the first length / 2 + 1 are kept. nullopt: nothing.
+std::optional<std::string> transform_problem(const HloInstruction& fft, const HloShape& operand, const HloShape& result);
 
 }  // namespace podsim

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "workloads/hlo/async_shapes.hpp"
+#include "workloads/hlo/hlo_transform.hpp"
 
 namespace podsim {
 
@@ -58,8 +59,9 @@ class Shapes {
       case collective_permute: return operands_.size() == 1 ? alike(operand(0), shape_) : std::nullopt;
       case dynamic_update_slice: return of_update();
       case all_reduce:
-      case all_to_all:
-      case sort: return each_alike();
+      case all_to_all: return each_alike();
+      case sort: return attributes_.dimensions.size() == 1 ? each_alike() : fmt::format("expected dimensions={{D}} of sort, found {} of them", attributes_.dimensions.size());
+      case fft: return known(0) ? transform_problem(instruction_, operand(0), shape_) : std::nullopt;
       case all_gather:
       case reduce_scatter: return each_of_blocks();
       case slice: return of_slice();
@@ -388,10 +390,15 @@ class Shapes {
     return rest;
   }
 
-  /// The dimensions that an attribute lists are dimensions of an array.
+  /// The dimensions that an attribute lists are dimensions of an array, each once; but for those of indices and batches they increase.
   [[nodiscard]] Problem names_dimensions(std::string_view name, const HloShape& array) const {
-    for (const std::int64_t dim : listed_dimensions(attributes_, name))
+    Dims dims = listed_dimensions(attributes_, name);
+    for (const std::int64_t dim : dims)
       if (dim < 0 || static_cast<std::size_t>(dim) >= array.rank()) return fmt::format("expected dimensions of {} in {}, got {}", cut_text(array), name, dim);
+    const bool increase = name == "offset_dims" || name == "collapsed_slice_dims" || name == "update_window_dims" || name == "inserted_window_dims";
+    if (increase && !std::ranges::is_sorted(dims)) return fmt::format("expected {} in increasing order, got {}", name, cut_text(dims));
+    std::ranges::sort(dims);
+    if (std::ranges::adjacent_find(dims) != dims.end()) return fmt::format("expected each dimension once in {}, got {}", name, cut_text(listed_dimensions(attributes_, name)));
     return {};
   }
 
