@@ -53,7 +53,7 @@ std::vector<std::vector<int>> operands_of(const std::vector<Stage>& stages, bool
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const Stage& stage = stages[s];
     if (parallel && stage.name == "ff1") last = norm;
-    if (stage.kind == Stage::Kind::dispatch) router = last, last = norm;
+    if (stage.kind == Stage::Kind::dispatch) router = last, last = operands.back().front();
     operands.push_back({last});
     if (stage.kind == Stage::Kind::dispatch || stage.kind == Stage::Kind::combine) operands.back().push_back(router);
     if (stage.kind == Stage::Kind::norm) norm = static_cast<int>(s);
@@ -213,7 +213,7 @@ void add_blocks(const TrainingStep& step, WorkingMemory& working) {
   std::vector<bool> again;
   for (const Stage& stage : layer_stages(model)) {
     if (stage.kind != Stage::Kind::product) continue;
-    blocks.push_back(of_elements(static_cast<double>(stage.experts * stage.inputs * stage.outputs), step.mesh.row * step.mesh.col, model.activations));
+    blocks.push_back(of_elements(static_cast<double>(stage.experts * stage.inputs * stage.outputs), step.mesh.row * step.mesh.col * (stage.experts > 1 ? step.mesh.expert : 1), model.activations));
     again.push_back(std::find(computed_again.begin(), computed_again.end(), stage.name) != computed_again.end());
   }
   const bool gathered = model.weights != model.activations || step.mesh.fsdp > 1;

@@ -83,6 +83,61 @@ TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
   }
 }
 
+/// Four experts, of which a token takes two or one; 8 tokens on each device.
+TEST(TrainingSchedule, ExpertsGiveTheNumbersOfOneDevice) {
+  struct Case {
+    TrainingMesh mesh;
+    std::int64_t each;
+    bool gated;
+    Remat remat;
+  };
+  const Remat none{}, full{Remat::Kind::full, {}}, layer{Remat::Kind::layer, {}}, selected{Remat::Kind::selected, {{"dispatch", false}, {"ff1", false}}};
+  for (const auto& [mesh, each, gated, remat] : std::vector<Case>{{{}, 2, true, none},
+                                                                  {{}, 1, false, full},
+                                                                  {{}, 4, true, none},
+                                                                  {{.expert = 2}, 2, true, none},
+                                                                  {{.expert = 4}, 2, true, full},
+                                                                  {{.fsdp = 2, .expert = 2}, 2, false, layer},
+                                                                  {{.data = 2, .fsdp = 2, .expert = 2}, 2, true, selected},
+                                                                  {{.slice = 2, .expert = 2}, 1, true, none},
+                                                                  {{.fsdp = 4}, 2, true, full}}) {
+    TrainingStep step = small_step(mesh, "1f1b", 2);
+    step.model.layers = 2, step.model.sequence = 8, step.model.experts = 4, step.model.experts_per_token = each, step.model.gated = gated;
+    step.remat = remat;
+    SCOPED_TRACE(each);
+    expect_one_device(step, 1);  // behind a step of AdamW, whose divisions enlarge them, the errors of float32 are up to 9e-5
+  }
+  TrainingStep split = small_step({.stage = 2, .expert = 2}, "zero-bubble", 4);  // the backward pass in two halves
+  split.model.sequence = 8, split.model.experts = 4, split.model.experts_per_token = 2;
+  expect_one_device(split, 1);
+  EXPECT_TRUE(report_of(claimed(split, 3)).ok);
+}
+
+/// Router, dispatch, combine: a mistake in any of them shows.
+TEST(TrainingSchedule, MistakesInExpertsAreFound) {
+  TrainingStep step = small_step({.expert = 2}, "1f1b", 1);
+  step.model.layers = 1, step.model.sequence = 8, step.model.experts = 4, step.model.experts_per_token = 2;
+  const Schedule right = claimed(step, 1);
+  ASSERT_TRUE(report_of(right).ok);
+  int mistakes = 0;
+  for (std::size_t f = 0; f < right.functions.size(); ++f)
+    for (std::size_t t = 0; t < right.functions[f].body.tasks.size(); ++t) {
+      Schedule wrong = right;
+      Op& op = wrong.functions[f].body.tasks[t].op;
+      auto* const local = std::get_if<Local>(&op);
+      if (local == nullptr) continue;
+      if (local->kind == LocalKind::expert_gates || local->kind == LocalKind::expert_gates_grad) *local = {LocalKind::scale, {local->writes[0]}, {local->writes[0]}, 0.5};
+      else if (local->kind == LocalKind::expert_combine) *local = {LocalKind::scale, {local->writes[0]}, {local->writes[0]}, 0.5};
+      else if (local->kind == LocalKind::expert_combine_grad) std::swap(local->reads[1], local->writes[0]);
+      else continue;
+      ++mistakes;
+      CheckOptions options;
+      const auto report = check(lowered_step(wrong), options);
+      EXPECT_FALSE(report && report->ok) << f << " " << t;
+    }
+  EXPECT_GE(mistakes, 4);
+}
+
 struct ScheduleCase {
   std::string pipeline;
   TrainingMesh mesh;
