@@ -77,7 +77,7 @@ PartComposer::Names StageWiring::forward(const WorkloadPart& part, bool last) {
   if (part.kind == WorkloadPart::Kind::product) named["W"] = part.name + ".W";
   if (part.kind == WorkloadPart::Kind::norm) named["sums"] = part.name + ".sums";
   if (part.kind == WorkloadPart::Kind::residual) named["skip"] = chained_ ? stream_ : part.name + ".skip", stream_ = y;
-  if (part.kind == WorkloadPart::Kind::combine) named["logits"] = logits_, named["gates"] = part.name + ".gates";
+  if (part.kind == WorkloadPart::Kind::combine) named["logits"] = logits_, named["gates"] = part.name + ".gates", named["received"] = part.name + ".received";
   if (part.name == router_stage) {  // what it reads is dispatched, too
     logits_ = y;
     return named;
@@ -96,7 +96,7 @@ PartComposer::Names StageWiring::backward(const WorkloadPart& part, bool last) {
     dispatched_gradient_ = dx;
     return {{"dY", dy}, {"dX", dx}};
   }
-  if (part.kind == WorkloadPart::Kind::combine) return {{"dY", dy}, {"X", x}, {"gates", part.name + ".gates"}, {"dX", dx}, {"dlogits", d_logits}};
+  if (part.kind == WorkloadPart::Kind::combine) return {{"dY", dy}, {"received", part.name + ".received"}, {"gates", part.name + ".gates"}, {"dX", dx}, {"dlogits", d_logits}};
   if (part.name == router_join) return {{"X", dy}, {"skip", dispatched_gradient_}, {"Y", dx}};
   if (part.kind == WorkloadPart::Kind::residual) {
     const PartComposer::Names named{{"X", dy}, {"skip", chained_ ? stream_gradient_ : part.name + ".dskip"}, {"Y", dx}};

@@ -194,22 +194,22 @@ void write_combine(PartWriter& writer, const ExpertTokens& of, const WorkloadPar
   const std::int64_t tokens = part.tokens;
   const Dimensions features{{part.inputs}}, of_gates{{of.each}}, of_logits{{of.experts}}, own{{tokens}};
   const bool forward = part.pass == Pass::forward;
-  const Region x = writer.tensor("X", Role::input, of.sent(tokens), features), sent = writer.tensor("received", Role::scratch, of.sent(tokens), features);
-  const Region sorted = writer.tensor("sorted", Role::scratch, of.sorted(tokens), features);
+  const Region received = writer.tensor("received", forward ? Role::output : Role::input, of.sorted(tokens), features);
   const Region y = writer.tensor(forward ? "Y" : "dY", forward ? Role::output : Role::input, own, features);
   const Region gates = writer.tensor("gates", forward ? Role::output : Role::input, own, of_gates);
   Tasks last;
-  write_exchange(writer, of, x, sent, {}, "combine", last);
-  last = {writer.add("place", Local{LocalKind::alias, {sent}, {sorted}}, last)};
   if (forward) {
+    const Region x = writer.tensor("X", Role::input, of.sent(tokens), features), sent = writer.tensor("sent back", Role::scratch, of.sent(tokens), features);
+    write_exchange(writer, of, x, sent, {}, "combine", last);
+    last = {writer.add("place", Local{LocalKind::alias, {sent}, {received}}, last)};
     const Region logits = writer.tensor("logits", Role::input, own, of_logits);
     last.push_back(writer.local(LocalKind::expert_gates, {logits}, {gates}, {}));
-    writer.local(LocalKind::expert_combine, {sorted, gates}, {y}, last);
+    writer.local(LocalKind::expert_combine, {received, gates}, {y}, last);
     return;
   }
   const Region d_sorted = writer.tensor("d sorted", Role::scratch, of.sorted(tokens), features), d_sent = writer.tensor("d received", Role::scratch, of.sent(tokens), features);
   const Region d_gates = writer.tensor("dgates", Role::scratch, own, of_gates), d_logits = writer.tensor("dlogits", Role::output, own, of_logits);
-  const TaskId grads = writer.local(LocalKind::expert_combine_grad, {y, sorted, gates}, {d_sorted, d_gates}, last);
+  const TaskId grads = writer.local(LocalKind::expert_combine_grad, {y, received, gates}, {d_sorted, d_gates}, {});
   writer.local(LocalKind::expert_gates_grad, {d_gates, gates}, {d_logits}, {grads});
   last = {writer.add("place", Local{LocalKind::alias, {d_sorted}, {d_sent}}, {grads})};
   write_exchange(writer, of, d_sent, writer.tensor("dX", Role::output, of.sent(tokens), features), last, "dispatch", last);

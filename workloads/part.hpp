@@ -85,7 +85,7 @@ Expected<Submesh> workload_submesh(const Mesh& mesh);
 ///   residual    X, skip -> Y               (of gradients in the backward pass)
 ///   relayout    X -> Y                     backward   dY -> dX                the inverse
 ///   dispatch    X -> Y                     backward   dY -> dX                the sum over a token's copies
-///   combine     X, logits -> Y, gates      backward   dY, X, gates -> dX, dlogits
+///   combine     X, logits -> Y, gates, received   backward   dY, gates, received -> dX, dlogits   received: X back at the tokens
 /// Only products set `computes`, those of experts not.
 ///
 /// Experts are divided over submesh.experts; their tokens stand in [devices along it, experts of a device, C, features], first the device that they came from. dispatch

@@ -15,65 +15,19 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/touches.hpp"
 #include "workloads/training/counts.hpp"
+#include "workloads/training/proof_testing.hpp"
 #include "workloads/training/testing.hpp"
 
 namespace podsim {
 namespace {
 
+using testing::claimed;
+using testing::expect_one_device;
+using testing::lowered_step;
 using testing::plan_of;
 using testing::small_mlp;
 using testing::small_model;
 using testing::small_step;
-
-/// With large steps of the optimiser, so that a wrong gradient shows in the parameters.
-TrainingScheduleOptions with_claims(int steps) {
-  TrainingScheduleOptions options;
-  options.steps = steps;
-  options.optimiser = {0.005, 0.9, 0.95, 1e-3, 0.1};
-  options.claims = true;
-  return options;
-}
-
-Schedule claimed(const TrainingStep& step, int steps) {
-  const auto whole = divided(step);
-  EXPECT_TRUE(whole) << to_text(whole.error());
-  auto made = training_schedule(whole->step, mesh_of(step.mesh), plan_of(whole->step), with_claims(steps));
-  EXPECT_TRUE(made) << to_text(made.error());
-  return made ? std::move(made->schedule) : Schedule{};
-}
-
-Schedule lowered_step(const Schedule& schedule) {
-  auto lowered = lower(schedule, ring_or_line());
-  EXPECT_TRUE(lowered) << to_text(lowered.error());
-  return lowered ? *std::move(lowered) : Schedule{};
-}
-
-CheckReport report_of(const Schedule& schedule, int orders = 1) {
-  CheckOptions options;
-  options.random_orders = orders;
-  const auto report = check(lowered_step(schedule), options);
-  EXPECT_TRUE(report) << to_text(report.error());
-  return report ? *report : CheckReport{};
-}
-
-/// Of the outputs whose names begin so, on uniform data: the largest difference, relative to the largest element of the output.
-double error_of(const CheckReport& report, std::string_view begin) {
-  double worst = 0;
-  int outputs = 0;
-  for (const OutputError& output : report.errors)
-    if (output.name.starts_with(begin)) worst = std::max(worst, output.max_rel_error), ++outputs;
-  EXPECT_GT(outputs, 0) << begin;
-  return worst;
-}
-
-void expect_one_device(const TrainingStep& step, int steps) {
-  SCOPED_TRACE(to_text(step.mesh) + " " + step.pipeline + " " + std::to_string(step.microbatches) + " microbatches, " + to_text(step.remat) +
-               (step.model.heads > 0 ? "" : ", MLP"));
-  const CheckReport report = report_of(claimed(step, steps));
-  EXPECT_TRUE(report.ok) << to_text(report.problems);
-  EXPECT_LE(error_of(report, "loss"), 1e-6);
-  EXPECT_LE(error_of(report, "d "), 1e-5);
-}
 
 TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
   for (const TrainingMesh& mesh : {TrainingMesh{}, {.data = 2}, {.fsdp = 2}, {.col = 2}, {.row = 2}, {.slice = 2}, {.stage = 2}, {.slice = 2, .stage = 2}, {.slice = 2, .data = 2}, {.slice = 2, .data = 2, .fsdp = 2}}) {
@@ -81,61 +35,6 @@ TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
     step.model.layers = 2;
     expect_one_device(step, 2);
   }
-}
-
-/// Four experts, of which a token takes two or one; 8 tokens on each device.
-TEST(TrainingSchedule, ExpertsGiveTheNumbersOfOneDevice) {
-  struct Case {
-    TrainingMesh mesh;
-    std::int64_t each;
-    bool gated;
-    Remat remat;
-  };
-  const Remat none{}, full{Remat::Kind::full, {}}, layer{Remat::Kind::layer, {}}, selected{Remat::Kind::selected, {{"dispatch", false}, {"ff1", false}}};
-  for (const auto& [mesh, each, gated, remat] : std::vector<Case>{{{}, 2, true, none},
-                                                                  {{}, 1, false, full},
-                                                                  {{}, 4, true, none},
-                                                                  {{.expert = 2}, 2, true, none},
-                                                                  {{.expert = 4}, 2, true, full},
-                                                                  {{.fsdp = 2, .expert = 2}, 2, false, layer},
-                                                                  {{.data = 2, .fsdp = 2, .expert = 2}, 2, true, selected},
-                                                                  {{.slice = 2, .expert = 2}, 1, true, none},
-                                                                  {{.fsdp = 4}, 2, true, full}}) {
-    TrainingStep step = small_step(mesh, "1f1b", 2);
-    step.model.layers = 2, step.model.sequence = 8, step.model.experts = 4, step.model.experts_per_token = each, step.model.gated = gated;
-    step.remat = remat;
-    SCOPED_TRACE(each);
-    expect_one_device(step, 1);  // behind a step of AdamW, whose divisions enlarge them, the errors of float32 are up to 9e-5
-  }
-  TrainingStep split = small_step({.stage = 2, .expert = 2}, "zero-bubble", 4);  // the backward pass in two halves
-  split.model.sequence = 8, split.model.experts = 4, split.model.experts_per_token = 2;
-  expect_one_device(split, 1);
-  EXPECT_TRUE(report_of(claimed(split, 3)).ok);
-}
-
-/// Router, dispatch, combine: a mistake in any of them shows.
-TEST(TrainingSchedule, MistakesInExpertsAreFound) {
-  TrainingStep step = small_step({.expert = 2}, "1f1b", 1);
-  step.model.layers = 1, step.model.sequence = 8, step.model.experts = 4, step.model.experts_per_token = 2;
-  const Schedule right = claimed(step, 1);
-  ASSERT_TRUE(report_of(right).ok);
-  int mistakes = 0;
-  for (std::size_t f = 0; f < right.functions.size(); ++f)
-    for (std::size_t t = 0; t < right.functions[f].body.tasks.size(); ++t) {
-      Schedule wrong = right;
-      Op& op = wrong.functions[f].body.tasks[t].op;
-      auto* const local = std::get_if<Local>(&op);
-      if (local == nullptr) continue;
-      if (local->kind == LocalKind::expert_gates || local->kind == LocalKind::expert_gates_grad) *local = {LocalKind::scale, {local->writes[0]}, {local->writes[0]}, 0.5};
-      else if (local->kind == LocalKind::expert_combine) *local = {LocalKind::scale, {local->writes[0]}, {local->writes[0]}, 0.5};
-      else if (local->kind == LocalKind::expert_combine_grad) std::swap(local->reads[1], local->writes[0]);
-      else continue;
-      ++mistakes;
-      CheckOptions options;
-      const auto report = check(lowered_step(wrong), options);
-      EXPECT_FALSE(report && report->ok) << f << " " << t;
-    }
-  EXPECT_GE(mistakes, 4);
 }
 
 struct ScheduleCase {
