@@ -21,6 +21,7 @@
 namespace podsim {
 namespace {
 
+using testing::bytes_by_kind;
 using testing::claimed;
 using testing::expect_one_device;
 using testing::lowered_step;
@@ -99,19 +100,6 @@ TEST(TrainingSchedule, AnOptimizerDividedOverDataGivesTheNumbersOfOneDevice) {
   for (const bool tied : {false, true}) sharded({.stage = 2, .data = 2}, 4, [&](TrainingStep& step) { step.model.tied = tied, step.model.positions = 4; });
   sharded({.stage = 2, .data = 2}, 4, [](TrainingStep& step) { step.pipeline = "zero-bubble", step.remat.kind = Remat::Kind::full; });
   sharded({.stage = 2, .data = 2}, 4, [](TrainingStep& step) { step.model.layers = 4, step.virtual_stages = 2, step.pipeline = "interleaved-1f1b"; });
-}
-
-/// Bytes of the buffers of a program by kind.
-std::map<MemoryKind, std::int64_t> bytes_by_kind(const TrainingStep& step) {
-  const TrainingSchedule made = *training_schedule(step, mesh_of(step.mesh), plan_of(step));
-  std::map<MemoryKind, std::int64_t> bytes;
-  const std::vector<Buffer>& buffers = made.schedule.programs.front().buffers;
-  for (std::size_t b = 0; b < buffers.size(); ++b) {
-    std::int64_t elements = 1;
-    for (const std::int64_t extent : buffers[b].extents) elements *= extent;
-    bytes[made.memory.front()[b]] += elements * size_of(buffers[b].dtype).count();
-  }
-  return bytes;
 }
 
 TEST(TrainingSchedule, EachDeviceOfDataHasItsPartOfADividedOptimizer) {
