@@ -64,7 +64,7 @@ TEST(TrainingStep, PartsSumToTheStepAndKindsToTheMemory) {
   }
 }
 
-/// With and without experts, of the same extents.
+/// With and without experts, of the same extents. Of experts the formulas take gradients, which are larger than activations, to be there with all that is computed again.
 TEST(TrainingStep, MemoryByFormulasIsNearTheSimulatedPeak) {
   for (const std::int64_t experts : {0, 8})
     for (const TrainingMesh& mesh : {TrainingMesh{}, {.fsdp = 4}, {.expert = 2}, {.expert = 4}, {.fsdp = 2, .expert = 2}, {.data = 2, .expert = 4}})
@@ -79,7 +79,7 @@ TEST(TrainingStep, MemoryByFormulasIsNearTheSimulatedPeak) {
           step.remat.kind = remat, step.batch *= 4;
           SCOPED_TRACE(fmt::format("{}, {} experts, remat {}, weights {}", to_text(mesh), experts, to_text(step.remat), name_of(weights)));
           const auto peak = static_cast<double>(expect_run(system_of("tpu_v4", mesh), {step}).metrics.peak_memory.count());
-          EXPECT_NEAR(static_cast<double>(memory_of(step, {}, 1).total().count()) / peak, 1, 0.02);
+          EXPECT_NEAR(static_cast<double>(memory_of(step, {}, 1).total().count()) / peak, 1, experts > 0 ? 0.03 : 0.01);
         }
 }
 
