@@ -126,6 +126,14 @@ TEST(TrainingStep, OfExpertsComputesWhatTheCountsSay) {
   }
 }
 
+TEST(TrainingStep, OfExpertsHasNoErrorOfPublishedSteps) {
+  TrainingStep step = small_step({.fsdp = 2}, "", 1);
+  const System system = system_of("tpu_v5e", step.mesh);
+  EXPECT_EQ(expect_run(system, {step}).row.result.trust.tier, "training steps");
+  step.model.experts = 2, step.model.experts_per_token = 1;
+  EXPECT_NE(expect_run(system, {step}).row.result.trust.tier, "training steps");
+}
+
 TEST(TrainingStep, MoreMicrobatchesMakeTheBubbleSmaller) {
   TrainingStep step = random_training_step(3);
   step.mesh = {.stage = 4}, step.pipeline = "1f1b", step.virtual_stages = 1, step.model.layers = 4;
