@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "workloads/training/counts.hpp"
-#include "workloads/training/proof_testing.hpp"
+#include "workloads/training/test_proofs.hpp"
 
 namespace podsim {
 namespace {

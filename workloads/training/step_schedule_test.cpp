@@ -15,7 +15,7 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/touches.hpp"
 #include "workloads/training/counts.hpp"
-#include "workloads/training/proof_testing.hpp"
+#include "workloads/training/test_proofs.hpp"
 #include "workloads/training/testing.hpp"
 
 namespace podsim {
