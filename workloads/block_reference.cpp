@@ -38,6 +38,10 @@ class BlockGraph {
       int at = activations("X", tokens(0), features_into(0), layout(0)), stream = at;
       for (std::size_t s = 0; s < count; ++s) {
         if (turns(s)) at = relayout(s, at);
+        if (name(s) == router_stage) {  // what it reads is dispatched, too
+          logits_ = forward(s, at);
+          continue;
+        }
         at = is(s, Stage::Kind::residual) ? stream = add(Kind::add, {at, stream}, extents(at)) : forward(s, at);
       }
       output("Y", at, layout_after(count - 1));
@@ -47,6 +51,8 @@ class BlockGraph {
     for (std::size_t s = count; s-- > 0;) {
       if (is(s, Stage::Kind::residual))
         skipped = gradient;
+      else if (name(s) == router_stage)
+        gradient = add(Kind::add, {backward(s, d_logits_), gradient}, extents(gradient));
       else
         gradient = backward(s, gradient);
       if (turns(s)) gradient = relayout_back(s, gradient);
@@ -86,21 +92,24 @@ class BlockGraph {
   int forward(std::size_t s, int x) {
     read_[s] = x;
     switch (workload_.stages[s].kind) {
-      case Stage::Kind::product: return add(Kind::product, {x, weights(s)}, {tokens(s), features_out_of(s)});
+      case Stage::Kind::product:
+        if (has_experts(s)) return flat(s, add(Kind::product, {by_expert(s, x), expert_weights(s)}, {experts(), tokens(s) / experts(), features_out_of(s)}));
+        return add(Kind::product, {x, weights(s)}, {tokens(s), features_out_of(s)});
       case Stage::Kind::norm: sums_[s] = add(Kind::norm_sums, {x}, {tokens(s), sums_of_token()}); return add(Kind::norm, {x, sums_[s]}, extents(x));
       case Stage::Kind::attention: return flat(s, attention(s, Kind::attention, {heads(s, x)}, queries(s)));
       case Stage::Kind::activation: return activation(s, x);
-      case Stage::Kind::residual:
-      case Stage::Kind::dispatch:
-      case Stage::Kind::combine: break;
+      case Stage::Kind::dispatch: return dispatch(s, x);
+      case Stage::Kind::combine: return combine(x);
+      case Stage::Kind::residual: break;
     }
-    PODSIM_ASSERT(false && "a residual has two operands; plans with experts are errors");
+    PODSIM_ASSERT(false && "a residual has two operands");
     return x;
   }
 
   int backward(std::size_t s, int dy) {
     switch (workload_.stages[s].kind) {
       case Stage::Kind::product: {
+        if (has_experts(s)) return expert_gradients(s, dy);
         const int x = read(s), w = weights(s);
         const int dw = add(Kind::product, {x, dy}, {features_into(s), features_out_of(s)});
         program_.nodes[static_cast<std::size_t>(dw)].transpose_left = true;
@@ -119,11 +128,11 @@ class BlockGraph {
         return flat(s, attention(s, Kind::attention_grad, {d_o, heads(s, x)}, queries(s) + 2));
       }
       case Stage::Kind::activation: return activation_gradient(s, dy, read(s));
-      case Stage::Kind::residual:
-      case Stage::Kind::dispatch:
-      case Stage::Kind::combine: break;
+      case Stage::Kind::dispatch: return dispatch_back(s, dy);
+      case Stage::Kind::combine: return combine_back(dy);
+      case Stage::Kind::residual: break;
     }
-    PODSIM_ASSERT(false && "a residual hands its gradient on; plans with experts are errors");
+    PODSIM_ASSERT(false && "a residual hands its gradient on");
     return dy;
   }
 
@@ -174,6 +183,89 @@ class BlockGraph {
     program_.nodes[static_cast<std::size_t>(part)].dim = 2;
     program_.nodes[static_cast<std::size_t>(part)].offset = which;
     return part;
+  }
+
+  // ---- Experts ----
+
+  // Tokens are [D, G, C]: D blocks that are routed apart, in each G groups of C tokens that have the same k experts. At the experts their copies are [G, k, D, C].
+
+  [[nodiscard]] std::int64_t experts() const { return workload_.block->experts; }
+  [[nodiscard]] std::int64_t each() const { return workload_.block->experts_per_token; }
+  [[nodiscard]] std::int64_t blocks() const { return workload_.block->routed_apart; }
+  [[nodiscard]] std::int64_t groups_of_experts() const { return experts() / each(); }
+  [[nodiscard]] std::int64_t all_tokens() const { return tokens(0); }
+  [[nodiscard]] std::int64_t tokens_of_group() const { return all_tokens() / (blocks() * groups_of_experts()); }
+  [[nodiscard]] std::int64_t width() const { return workload_.block->hidden; }
+  [[nodiscard]] bool has_experts(std::size_t s) const { return workload_.stages[s].experts > 1; }
+
+  int reshaped(int node, Extents to) { return add(Kind::reshape, {node}, std::move(to)); }
+  int transposed(int node, std::vector<int> permutation) {
+    Extents to;
+    for (const int dim : permutation) to.push_back(extents(node)[static_cast<std::size_t>(dim)]);
+    const int made = add(Kind::transpose, {node}, std::move(to));
+    program_.nodes[static_cast<std::size_t>(made)].permutation = std::move(permutation);
+    return made;
+  }
+  int summed(int node, int dim) {
+    Extents to = extents(node);
+    to.erase(to.begin() + dim);
+    const int made = add(Kind::sum, {node}, std::move(to));
+    program_.nodes[static_cast<std::size_t>(made)].dim = dim;
+    return made;
+  }
+
+  int dispatch(std::size_t s, int x) {
+    const std::int64_t D = blocks(), G = groups_of_experts(), C = tokens_of_group(), N = width();
+    const int group = reshaped(transposed(reshaped(x, {D, G, C, N}), {1, 0, 2, 3}), {G, 1, D * C * N});
+    int copies = group;
+    for (std::int64_t j = 1; j < each(); ++j) {
+      copies = add(Kind::concatenate, {copies, group}, {G, j + 1, D * C * N});
+      program_.nodes[static_cast<std::size_t>(copies)].dim = 1;
+    }
+    return reshaped(copies, {tokens(s), N});
+  }
+  int dispatch_back(std::size_t, int dy) {
+    const std::int64_t D = blocks(), G = groups_of_experts(), C = tokens_of_group(), N = width();
+    return reshaped(transposed(summed(reshaped(dy, {G, each(), D, C, N}), 1), {1, 0, 2, 3}), {all_tokens(), N});
+  }
+
+  /// [1, G, 1, G, 1]: 1 where both groups are one.
+  int own_group() {
+    const std::int64_t G = groups_of_experts();
+    return reshaped(add(Kind::one_hot, {add(Kind::iota, {}, {G})}, {G, G}), {1, G, 1, G, 1});
+  }
+  int combine(int y) {
+    const std::int64_t D = blocks(), G = groups_of_experts(), C = tokens_of_group(), k = each();
+    const int of_all = reshaped(logits_, {D, G, C, G, k});
+    const int own = summed(add(Kind::multiply, {of_all, own_group()}, {D, G, C, G, k}), 3);
+    gates_ = add(Kind::softmax, {own}, {D, G, C, k});
+    combined_ = transposed(reshaped(y, {G, k, D, C, width()}), {2, 0, 3, 1, 4});
+    return reshaped(summed(add(Kind::multiply, {combined_, reshaped(gates_, {D, G, C, k, 1})}, {D, G, C, k, width()}), 3), {all_tokens(), width()});
+  }
+  int combine_back(int dy) {
+    PODSIM_ASSERT(gates_ >= 0 && "experts are proven with their forward pass");
+    const std::int64_t D = blocks(), G = groups_of_experts(), C = tokens_of_group(), k = each(), N = width();
+    const int slope = reshaped(dy, {D, G, C, 1, N});
+    const int d_gates = summed(add(Kind::multiply, {combined_, slope}, {D, G, C, k, N}), 4);
+    const int mean = reshaped(summed(add(Kind::multiply, {gates_, d_gates}, {D, G, C, k}), 3), {D, G, C, 1});
+    const int d_own = add(Kind::multiply, {gates_, add(Kind::subtract, {d_gates, mean}, {D, G, C, k})}, {D, G, C, k});
+    d_logits_ = reshaped(add(Kind::multiply, {reshaped(d_own, {D, G, C, 1, k}), own_group()}, {D, G, C, G, k}), {all_tokens(), experts()});
+    const int d_copies = add(Kind::multiply, {slope, reshaped(gates_, {D, G, C, k, 1})}, {D, G, C, k, N});
+    return reshaped(transposed(d_copies, {1, 3, 0, 2, 4}), {all_tokens() * k, N});
+  }
+
+  int by_expert(std::size_t s, int x) { return reshaped(x, {experts(), tokens(s) / experts(), extents(x)[1]}); }
+  int expert_weights(std::size_t s) {
+    return reshaped(input(name(s) + ".W", {experts() * features_into(s), features_out_of(s)}), {experts(), features_into(s), features_out_of(s)});
+  }
+  int expert_gradients(std::size_t s, int dy) {
+    const int x = by_expert(s, read(s)), slope = by_expert(s, dy), w = expert_weights(s);
+    const int dw = add(Kind::product, {x, slope}, {experts(), features_into(s), features_out_of(s)});
+    program_.nodes[static_cast<std::size_t>(dw)].transpose_left = true;
+    program_.outputs.emplace_back(name(s) + ".dW", reshaped(dw, {experts() * features_into(s), features_out_of(s)}));
+    const int dx = add(Kind::product, {slope, w}, {experts(), tokens(s) / experts(), features_into(s)});
+    program_.nodes[static_cast<std::size_t>(dx)].transpose_right = true;
+    return flat(s, dx);
   }
 
   // ---- Re-layouts ----
@@ -265,6 +357,7 @@ class BlockGraph {
   DeviceGrid grid_;
   bool forward_, backward_;
   std::vector<int> read_, sums_;  // by stage; -1: not known
+  int logits_ = -1, d_logits_ = -1, gates_ = -1, combined_ = -1;  // of experts: [tokens, E]; [D, G, C, k]; their outputs [D, G, C, k, N]
   ReferenceProgram program_;
 };
 

@@ -77,6 +77,11 @@ PartComposer::Names StageWiring::forward(const WorkloadPart& part, bool last) {
   if (part.kind == WorkloadPart::Kind::product) named["W"] = part.name + ".W";
   if (part.kind == WorkloadPart::Kind::norm) named["sums"] = part.name + ".sums";
   if (part.kind == WorkloadPart::Kind::residual) named["skip"] = chained_ ? stream_ : part.name + ".skip", stream_ = y;
+  if (part.kind == WorkloadPart::Kind::combine) named["logits"] = logits_, named["gates"] = part.name + ".gates", named["received"] = part.name + ".received";
+  if (part.name == router_stage) {  // what it reads is dispatched, too
+    logits_ = y;
+    return named;
+  }
   at_ = y;
   return named;
 }
@@ -84,8 +89,15 @@ PartComposer::Names StageWiring::forward(const WorkloadPart& part, bool last) {
 PartComposer::Names StageWiring::backward(const WorkloadPart& part, bool last) {
   const auto known = read_.find(part.name);
   const std::string x = known != read_.end() ? known->second : part.name + ".X";
-  const std::string dy = chained_ ? gradient_ : part.name + ".dY", dx = last && chained_ ? "dX" : part.name + ".dX";
+  const std::string d_logits = std::string{router_stage} + ".dY";
+  const std::string dy = part.name == router_stage ? d_logits : chained_ ? gradient_ : part.name + ".dY", dx = last && chained_ ? "dX" : part.name + ".dX";
   gradient_ = dx;
+  if (part.kind == WorkloadPart::Kind::dispatch) {
+    dispatched_gradient_ = dx;
+    return {{"dY", dy}, {"dX", dx}};
+  }
+  if (part.kind == WorkloadPart::Kind::combine) return {{"dY", dy}, {"received", part.name + ".received"}, {"gates", part.name + ".gates"}, {"dX", dx}, {"dlogits", d_logits}};
+  if (part.name == router_join) return {{"X", dy}, {"skip", dispatched_gradient_}, {"Y", dx}};
   if (part.kind == WorkloadPart::Kind::residual) {
     const PartComposer::Names named{{"X", dy}, {"skip", chained_ ? stream_gradient_ : part.name + ".dskip"}, {"Y", dx}};
     stream_gradient_ = dx;

@@ -56,6 +56,7 @@ class StageWiring {
  private:
   bool chained_;
   std::string at_ = "X", stream_ = "X", gradient_ = "dY", stream_gradient_ = "dY";
+  std::string logits_, dispatched_gradient_;
   std::map<std::string, std::string> read_;
 };
 

@@ -152,6 +152,103 @@ void write_residual(PartWriter& writer, const WorkloadPart& part) {
   writer.local(LocalKind::add, {x, skip}, {writer.tensor("Y", Role::output, tokens, features)}, {});
 }
 
+/// What the parts of experts have in common. See the header.
+struct ExpertTokens {
+  ExpertTokens(const Submesh& submesh, const WorkloadPart& part)
+      : axis{submesh.experts}, P{axis.size}, each{part.experts_per_token}, experts{part.experts}, groups{experts / each} {}
+  /// The extents of tokens at their experts, or sorted by expert before they are sent, or as groups with the same experts.
+  [[nodiscard]] Dimensions sent(std::int64_t tokens) const { return {{P}, {experts / P}, {tokens * each / experts}}; }
+  [[nodiscard]] Dimensions sorted(std::int64_t tokens) const { return {{experts}, {tokens * each / experts}}; }
+  [[nodiscard]] Dimensions grouped(std::int64_t tokens, std::int64_t copies) const { return {{groups}, {copies}, {tokens / groups}}; }
+
+  AxisView axis;
+  std::int64_t P, each, experts, groups;
+};
+
+void write_exchange(PartWriter& writer, const ExpertTokens& of, const Region& from, const Region& to, const Tasks& after, const char* label, Tasks& last) {
+  last = {of.P > 1 ? writer.add(label, Collective{CollectiveKind::all_to_all, {of.axis}, from, to, 0, 0, 0, {}}, after)
+                   : writer.add("place", Local{LocalKind::alias, {from}, {to}}, after)};
+}
+
+/// part.tokens counts copies.
+void write_dispatch(PartWriter& writer, const ExpertTokens& of, const WorkloadPart& part) {
+  const std::int64_t tokens = part.tokens / of.each;
+  const Dimensions features{{part.inputs}};
+  const bool forward = part.pass == Pass::forward;
+  const Region x = writer.tensor(forward ? "X" : "dX", forward ? Role::input : Role::output, of.grouped(tokens, 1), features);
+  const Region y = writer.tensor(forward ? "Y" : "dY", forward ? Role::output : Role::input, of.sent(tokens), features);
+  const Region copies = writer.tensor("copies", Role::scratch, of.grouped(tokens, of.each), features), sorted = writer.tensor("sorted", Role::scratch, of.sent(tokens), features);
+  Tasks last;
+  if (forward) {
+    last = {writer.local(LocalKind::broadcast_in_dim, {x}, {copies}, {})};
+    last = {writer.add("place", Local{LocalKind::alias, {copies}, {sorted}}, last)};
+    write_exchange(writer, of, sorted, y, last, "dispatch", last);
+    return;
+  }
+  write_exchange(writer, of, y, sorted, {}, "combine", last);
+  last = {writer.add("place", Local{LocalKind::alias, {sorted}, {copies}}, last)};
+  writer.local(LocalKind::sum_along, {copies}, {x}, last);
+}
+
+void write_combine(PartWriter& writer, const ExpertTokens& of, const WorkloadPart& part) {
+  const std::int64_t tokens = part.tokens;
+  const Dimensions features{{part.inputs}}, of_gates{{of.each}}, of_logits{{of.experts}}, own{{tokens}};
+  const bool forward = part.pass == Pass::forward;
+  const Region received = writer.tensor("received", forward ? Role::output : Role::input, of.sorted(tokens), features);
+  const Region y = writer.tensor(forward ? "Y" : "dY", forward ? Role::output : Role::input, own, features);
+  const Region gates = writer.tensor("gates", forward ? Role::output : Role::input, own, of_gates);
+  Tasks last;
+  if (forward) {
+    const Region x = writer.tensor("X", Role::input, of.sent(tokens), features), sent = writer.tensor("sent back", Role::scratch, of.sent(tokens), features);
+    write_exchange(writer, of, x, sent, {}, "combine", last);
+    last = {writer.add("place", Local{LocalKind::alias, {sent}, {received}}, last)};
+    const Region logits = writer.tensor("logits", Role::input, own, of_logits);
+    last.push_back(writer.local(LocalKind::expert_gates, {logits}, {gates}, {}));
+    writer.local(LocalKind::expert_combine, {received, gates}, {y}, last);
+    return;
+  }
+  const Region d_sorted = writer.tensor("d sorted", Role::scratch, of.sorted(tokens), features), d_sent = writer.tensor("d received", Role::scratch, of.sent(tokens), features);
+  const Region d_gates = writer.tensor("dgates", Role::scratch, own, of_gates), d_logits = writer.tensor("dlogits", Role::output, own, of_logits);
+  const TaskId grads = writer.local(LocalKind::expert_combine_grad, {y, received, gates}, {d_sorted, d_gates}, {});
+  writer.local(LocalKind::expert_gates_grad, {d_gates, gates}, {d_logits}, {grads});
+  last = {writer.add("place", Local{LocalKind::alias, {d_sorted}, {d_sent}}, {grads})};
+  write_exchange(writer, of, d_sent, writer.tensor("dX", Role::output, of.sent(tokens), features), last, "dispatch", last);
+}
+
+/// A product of each expert of a device.
+void write_expert_products(PartWriter& writer, const ExpertTokens& of, const WorkloadPart& part) {
+  const std::int64_t tokens = part.tokens / of.each, own = of.experts / of.P;
+  const Dimensions at = of.sent(tokens), inputs{{part.inputs}}, outputs{{part.outputs}}, rows{{own * part.inputs}};
+  const bool forward = part.pass == Pass::forward;
+  const Region x = writer.tensor("X", Role::input, at, inputs), w = writer.tensor("W", Role::input, rows, outputs);
+  const Region y = writer.tensor(forward ? "Y" : "dY", forward ? Role::output : Role::input, at, outputs);
+  const auto of_expert = [&](const Region& region, std::int64_t e) { return with(region, 1, span(e, 1)); };
+  const auto weights_of = [&](const Region& region, std::int64_t e) { return with(region, 0, span(e * part.inputs, part.inputs)); };
+  if (forward) {
+    for (std::int64_t e = 0; e < own; ++e) writer.add(fmt::format("expert {}", e), Matmul{of_expert(x, e), weights_of(w, e), of_expert(y, e), 3, 1, 3}, {});
+    return;
+  }
+  const Region dx = writer.tensor("dX", Role::output, at, inputs), dw = writer.tensor("dW", Role::output, rows, outputs);
+  for (std::int64_t e = 0; e < own; ++e) writer.add(fmt::format("expert {} dX", e), Matmul{of_expert(y, e), weights_of(w, e), of_expert(dx, e), 3, 1, 3, false, true}, {});
+  for (std::int64_t e = 0; e < own; ++e) writer.add(fmt::format("expert {} dW", e), Matmul{of_expert(x, e), of_expert(y, e), weights_of(dw, e), 3, 3, 1, true}, {});
+}
+
+Expected<Schedule> expert_schedule(const Submesh& submesh, const WorkloadPart& part) {
+  const ExpertTokens of{submesh, part};
+  const std::int64_t tokens = part.kind == WorkloadPart::Kind::combine ? part.tokens : part.tokens / of.each;
+  if (part.layout != ActivationLayout::tokens_by_row) return Diagnostic{{}, fmt::format("{}: expected tokens by row beside experts", part.name)};
+  if (submesh.group_size() > 1) return Diagnostic{{}, fmt::format("{}: expected one device along rows and columns beside experts, found {}", part.name, submesh.group_size())};
+  if (of.experts % of.P != 0) return Diagnostic{{}, fmt::format("{}: {} experts must be a multiple of {} devices", part.name, of.experts, of.P)};
+  if (of.experts % of.each != 0 || tokens % of.groups != 0)
+    return Diagnostic{{}, fmt::format("{}: balanced tokens need experts that are a multiple of the {} of a token, and tokens of a device that are a multiple of their quotient, found {} experts and {} tokens",
+                                      part.name, of.each, of.experts, tokens)};
+  PartWriter writer{submesh, part};
+  if (part.kind == WorkloadPart::Kind::dispatch) write_dispatch(writer, of, part);
+  else if (part.kind == WorkloadPart::Kind::combine) write_combine(writer, of, part);
+  else write_expert_products(writer, of, part);
+  return std::move(writer).finish();
+}
+
 /// See the header. P devices along the tokens, Q along the features; f features of a block of both. The backward pass is the inverse.
 Expected<Schedule> relayout_schedule(const Submesh& submesh, const WorkloadPart& part) {
   PartWriter writer{submesh, part};
@@ -233,10 +330,10 @@ GemmProblem gemm_problem_of(const WorkloadPart& part) {
 
 std::string key_of(const WorkloadPart& part) {
   const ProductChoice& p = part.product;
-  return fmt::format("{} {} {} {} {}.{}.{} {}.{}.{}.{}.{} {}.{}.{} {}.{}.{}.{}", static_cast<int>(part.kind), static_cast<int>(part.pass),
+  return fmt::format("{} {} {} {} {}.{}.{} {}.{}.{}.{}.{} {}.{}.{} {}.{}.{}.{} {}.{}", static_cast<int>(part.kind), static_cast<int>(part.pass),
                      static_cast<int>(part.layout), static_cast<int>(part.dtype), part.tokens, part.inputs, part.outputs, p.algorithm,
                      static_cast<int>(p.dataflow), p.transposed, p.slice_count, p.collectives, static_cast<int>(part.norm), part.gated, part.causal, part.sequence,
-                     part.groups, part.queries, part.head);
+                     part.groups, part.queries, part.head, part.experts, part.experts_per_token);
 }
 
 void state_collectives(Schedule& schedule, const std::string& algorithm) {
@@ -260,6 +357,7 @@ Expected<Schedule> part_schedule(const Mesh& mesh, const WorkloadPart& part, con
 }
 
 Expected<Schedule> part_schedule(const Submesh& submesh, const WorkloadPart& part, const PartOptions& options) {
+  if (part.experts > 0) return expert_schedule(submesh, part);
   if (part.kind == WorkloadPart::Kind::product) return product_schedule(submesh, part, options);
   if (part.kind == WorkloadPart::Kind::relayout) return relayout_schedule(submesh, part);
   PartWriter writer{submesh, part};
@@ -269,6 +367,8 @@ Expected<Schedule> part_schedule(const Submesh& submesh, const WorkloadPart& par
     case WorkloadPart::Kind::activation: write_activation(writer, part); break;
     case WorkloadPart::Kind::residual: write_residual(writer, part); break;
     case WorkloadPart::Kind::product:
+    case WorkloadPart::Kind::dispatch:
+    case WorkloadPart::Kind::combine:
     case WorkloadPart::Kind::relayout: break;
   }
   return std::move(writer).finish();

@@ -48,7 +48,7 @@ ActivationLayout output_layout(Dataflow dataflow, bool transposed);
 bool weights_transposed(Dataflow dataflow, bool transposed);
 
 struct WorkloadPart {
-  enum class Kind { product, norm, attention, activation, residual, relayout };
+  enum class Kind { product, norm, attention, activation, residual, relayout, dispatch, combine };
   Kind kind = Kind::product;
   std::string name;                                           // of its stage
   Pass pass = Pass::forward;                                  // forward or backward
@@ -59,6 +59,7 @@ struct WorkloadPart {
   Norm norm = Norm::none;                                        // norm
   bool gated = false;                                            // activation
   bool causal = true;                                            // attention
+  std::int64_t experts = 0, experts_per_token = 0;               // dispatch, combine; products of experts
   std::int64_t sequence = 0, groups = 0, queries = 0, head = 0;  // attention; queries: heads per group
   WrittenAt written_at{};                                        // in a plan's file; every task of the part has it
   friend bool operator==(const WorkloadPart&, const WorkloadPart&) = default;
@@ -83,7 +84,14 @@ Expected<Submesh> workload_submesh(const Mesh& mesh);
 ///   activation  X -> Y                     backward   dY, X -> dX
 ///   residual    X, skip -> Y               (of gradients in the backward pass)
 ///   relayout    X -> Y                     backward   dY -> dX                the inverse
-/// Only products set `computes`.
+///   dispatch    X -> Y                     backward   dY -> dX                the sum over a token's copies
+///   combine     X, logits -> Y, gates, received   backward   dY, gates, received -> dX, dlogits   received: X back at the tokens
+/// Only products set `computes`, those of experts not.
+///
+/// Experts are divided over submesh.experts; their tokens stand in [devices along it, experts of a device, C, features], first the device that they came from. dispatch
+/// copies each token for its experts (balanced: LocalKind::expert_gates) and sends the copies there by an all-to-all, combine sends what became of them back. An
+/// expert's product is a Matmul of its own on its [devices, C] tokens, and W of all experts of a device is [experts * inputs, outputs]. Rows and columns are one device.
+///   cost    all-to-all of experts_per_token times the block + copies of as much, each way and pass; as many products as experts of a device
 ///
 /// A re-layout from tokens by row has three steps: an all-to-all along `row` gathers tokens and splits features; an all-to-all along `col` splits
 /// tokens and gathers features; each device transposes its own block. Features end in the order (col, row, own). The weights that read them have

@@ -55,6 +55,7 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
     case Stage::Kind::product:
       part.kind = WorkloadPart::Kind::product;
       part.product = *product;
+      if (s.experts > 1) part.experts = s.experts, part.experts_per_token = workload.block->experts_per_token;
       if (writes_qkv(workload, stage)) {
         const auto groups = groups_on(*workload.block, grid, output_layout(product->dataflow, product->transposed));
         if (!groups && workload.only == Only::everything) return groups.error();  // products alone have no attention that it could stop
@@ -86,7 +87,11 @@ Expected<WorkloadPart> part_of(const Workload& workload, std::size_t stage, Acti
       break;
     case Stage::Kind::residual: part.kind = WorkloadPart::Kind::residual; break;
     case Stage::Kind::dispatch:
-    case Stage::Kind::combine: return Diagnostic{{}, "experts are counted, but not simulated"};
+    case Stage::Kind::combine:
+      part.kind = s.kind == Stage::Kind::dispatch ? WorkloadPart::Kind::dispatch : WorkloadPart::Kind::combine;
+      part.experts = workload.block->experts;
+      part.experts_per_token = workload.block->experts_per_token;
+      break;
   }
   return part;
 }
@@ -179,12 +184,17 @@ Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Pla
       if (auto ok = add(s, Pass::forward); !ok) return ok.error();
     }
   if (pass == Pass::forward) return parts;
-  // A residual hands its gradient on to both of what it joined; they are added up where they parted.
+  // A residual hands its gradient on to both of what it joined; they are added up where they parted. So are those of the tokens that the router and dispatch read.
   const std::vector<Branch> branches = branches_of(workload);
   for (std::size_t s = count; s-- > 0;) {
     const bool joins = workload.stages[s].kind == Stage::Kind::residual;
     if (!joins)
       if (auto ok = add(s, Pass::backward); !ok) return ok.error();
+    if (workload.stages[s].name == router_stage) {
+      WorkloadPart join = parts.back();
+      join.kind = WorkloadPart::Kind::residual, join.name = router_join, join.outputs = join.inputs, join.product = {};
+      parts.push_back(std::move(join));
+    }
     if (auto ok = add_relayout(s, Pass::backward); !ok) return ok.error();
     for (const Branch& branch : branches)
       if (branch.first == s)

@@ -39,6 +39,9 @@ struct DeviceGrid {
   [[nodiscard]] int devices() const { return rows * columns; }
 };
 
+/// The part behind the router's backward pass: adds the gradients of its tokens and of those that were dispatched.
+inline constexpr std::string_view router_join = "router join";
+
 /// The parts of a plan: the forward pass in order, then the backward pass, or one of them. Errors: stages other than the workload's; layouts that
 /// differ at a residual; heads that cannot be split over the devices along the features.
 Expected<std::vector<WorkloadPart>> parts_of(const Workload& workload, const Plan& plan, const DeviceGrid& grid, Pass pass);

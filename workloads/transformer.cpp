@@ -164,7 +164,7 @@ Expected<Workload> workload_of(const TransformerBlock& given, int devices, Only 
   const std::int64_t widened = block.gated ? 2 * block.ff : block.ff;
   if (block.norm != Norm::none) add(norm, "norm2", hidden, hidden);
   if (block.experts > 0) {
-    add(product, "router", hidden, block.experts);
+    add(product, std::string{router_stage}, hidden, block.experts);
     copies = block.experts_per_token, experts = block.experts;
     add(dispatch, "dispatch", hidden, hidden);
   }

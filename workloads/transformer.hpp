@@ -18,6 +18,7 @@ struct TransformerBlock {
   std::string name, description;
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ff = 0;
   std::int64_t experts = 0, experts_per_token = 0;  // MLPs, of which each token takes some; 0: one MLP for all
+  std::int64_t routed_apart = 1;                    // tokens are in so many equal blocks, each of which gives every expert as many (LocalKind::expert_gates)
   bool gated = false, residuals = true, attention = true, causal = true;
   Norm norm = Norm::layer;
   std::int64_t sequence = 0, batch = 0;  // batch 0: as many sequences as devices
@@ -52,7 +53,10 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
-inline constexpr std::string_view qkv_stage = "in_proj";  // the product that writes queries, keys and values
+inline constexpr std::string_view qkv_stage = "in_proj";    // the product that writes queries, keys and values
+inline constexpr std::string_view router_stage = "router";  // the product that gives a logit for each expert
+/// Whether a product reads the features of the model: in_proj, router, ff1. The others of a block write them.
+inline bool reads_model_width(std::string_view stage) { return stage == qkv_stage || stage == router_stage || stage == "ff1"; }
 
 /// The workload to simulate: all stages of a block, only its products, or only the other stages; or independent products.
 enum class Only { everything, gemm, other };

@@ -73,6 +73,13 @@ LocalFlops with_statistics(const Local& local, double extra) {
 LocalFlops cross_entropy_flops(const Local& local) { return with_statistics(local, 3 * static_cast<double>(elements_of(local.reads[2]))); }
 LocalFlops cross_entropy_grad_flops(const Local& local) { return with_statistics(local, 3 * static_cast<double>(elements_of(local.reads[0]))); }
 
+LocalFlops expert_gates_flops(const Local& local) {
+  const Region& gates = local.kind == LocalKind::expert_gates ? local.writes.front() : local.reads.front();
+  return {Flops{}, Flops{4 * static_cast<double>(elements_of(gates))}};
+}
+LocalFlops expert_combine_flops(const Local& local) { return {Flops{}, Flops{2 * static_cast<double>(elements_of(local.reads[0]))}}; }
+LocalFlops expert_combine_grad_flops(const Local& local) { return {Flops{}, Flops{4 * static_cast<double>(elements_of(local.reads[1]))}}; }
+
 LocalFlops opaque_flops(const Local& local) { return {local.opaque.matrix, local.opaque.vector}; }
 
 LocalFlops one_hot_flops(const Local& local) { return {Flops{}, Flops{static_cast<double>(elements_of(local.writes.front()))}}; }

@@ -56,6 +56,11 @@ enum class LocalKind {
   swiglu_grad,       // dy, gate, up -> dgate, dup
   attention,         // qkv -> o = softmax(q.k^T / sqrt(head)) v per sequence and head; `causal`: a token sees itself and earlier tokens
   attention_grad,    // do, qkv -> dqkv; recomputes the scores
+  // Of T tokens, E experts, k of them for each token, balanced: token i has the experts k g to k g + k - 1, where g = i / C and C = T k / E.
+  expert_gates,         // logits [T, E] -> gates [T, k]: the softmax of the logits of a token's experts
+  expert_gates_grad,    // dgates, gates [T, k] -> dlogits [T, E]: 0 for other experts
+  expert_combine,       // y [E, C, N], gates [T, k] -> x [T, N]: the sum over a token's experts of gate * y
+  expert_combine_grad,  // dx [T, N], y [E, C, N], gates [T, k] -> dy [E, C, N], dgates [T, k]
   transpose,         // [tokens, features...] -> [features..., tokens]; features_first: the reverse. Any number of feature dimensions
   join,              // no operands, free in time: waits for M tasks so that N others wait for it alone, with M + N edges instead of M * N
   add_in_switch,     // writes[0] = reads[0] + reads[1], free in time: a switch has made the sum (InSwitch)
@@ -153,6 +158,10 @@ LocalFlops per_element(const Local& local) {
 /// (sequence + 1) / 2 if causal. The vector unit does 6 and 11 operations per score.
 LocalFlops attention_flops(const Local& local);
 LocalFlops attention_grad_flops(const Local& local);
+/// 4 operations of the vector unit for each gate, or 2 for each element of y; the gradient of that has 4.
+LocalFlops expert_gates_flops(const Local& local);
+LocalFlops expert_combine_flops(const Local& local);
+LocalFlops expert_combine_grad_flops(const Local& local);
 /// 5 n log2 n of the vector unit for each transform of length n.
 LocalFlops fft_flops(const Local& local);
 /// m b^2 - b^3 / 3 of the matrix unit for the m rows of b columns that are factored, and m b of the vector unit: pivots and quotients.
@@ -214,6 +223,14 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
      .shapes = shapes::attention},
     {.kind = LocalKind::attention_grad, .name = "attention-grad", .reads = 2, .writes = 1, .category = "attention", .flops = attention_grad_flops,
      .shapes = shapes::attention_grad},
+    {.kind = LocalKind::expert_gates, .name = "expert-gates", .reads = 1, .writes = 1, .category = "experts", .flops = expert_gates_flops,
+     .shapes = shapes::expert_gates},
+    {.kind = LocalKind::expert_gates_grad, .name = "expert-gates-grad", .reads = 2, .writes = 1, .category = "experts", .flops = expert_gates_flops,
+     .shapes = shapes::expert_gates_grad},
+    {.kind = LocalKind::expert_combine, .name = "expert-combine", .reads = 2, .writes = 1, .category = "experts", .flops = expert_combine_flops,
+     .shapes = shapes::expert_combine},
+    {.kind = LocalKind::expert_combine_grad, .name = "expert-combine-grad", .reads = 3, .writes = 2, .category = "experts",
+     .flops = expert_combine_grad_flops, .shapes = shapes::expert_combine_grad},
     {.kind = LocalKind::transpose, .name = "transpose", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::transpose, .dtypes = dtypes::any},
     {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free, .dtypes = dtypes::any},

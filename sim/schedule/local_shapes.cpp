@@ -153,6 +153,48 @@ void transpose(const Local& local, OperandCheck& check) {
   check.dtypes(from, to, "the read region", "the written region");
 }
 
+namespace {
+
+/// Whether tokens of these counts are balanced; a message if not.
+bool balanced(OperandCheck& check, std::int64_t tokens, std::int64_t experts, std::int64_t each) {
+  if (each >= 1 && experts % each == 0 && tokens % (experts / each) == 0) return true;
+  check.problem(fmt::format("{} tokens, {} experts, {} for each token; expected experts that are a multiple of those of a token, and tokens that are a multiple of their quotient", tokens, experts, each));
+  return false;
+}
+
+void gates_of_logits(OperandCheck& check, const Region& logits, const Region& gates) {
+  if (logits.dims.size() != 2 || gates.dims.size() != 2 || logits.dims[0].length != gates.dims[0].length)
+    return check.problem(fmt::format("logits are {}, gates {}; expected [tokens,experts] and [tokens,experts of a token]", lengths_text(logits), lengths_text(gates)));
+  balanced(check, logits.dims[0].length, logits.dims[1].length, gates.dims[1].length);
+  check.dtypes(logits, gates, "logits", "gates");
+}
+
+/// y, gates and what they add up to.
+void combined(OperandCheck& check, const Region& y, const Region& gates, const Region& x) {
+  const Lengths of_y = lengths_of(y), of_gates = lengths_of(gates);
+  if (of_y.size() != 3 || of_gates.size() != 2 || lengths_of(x) != Lengths{of_gates[0], of_y[2]} || of_y[0] * of_y[1] != of_gates[0] * of_gates[1])
+    return check.problem(fmt::format("y is {}, gates {}, their sum {}; expected [E,C,N], [T,k] and [T,N] with E C = T k", text_of(of_y), text_of(of_gates), lengths_text(x)));
+  balanced(check, of_gates[0], of_y[0], of_gates[1]);
+  check.dtypes(y, gates, "y", "gates"), check.dtypes(y, x, "y", "the sum");
+}
+
+}  // namespace
+
+void expert_gates(const Local& local, OperandCheck& check) { gates_of_logits(check, local.reads[0], local.writes[0]); }
+
+void expert_gates_grad(const Local& local, OperandCheck& check) {
+  check.same(local.reads[0], local.reads[1], "dgates", "gates");
+  gates_of_logits(check, local.writes[0], local.reads[1]);
+}
+
+void expert_combine(const Local& local, OperandCheck& check) { combined(check, local.reads[0], local.reads[1], local.writes[0]); }
+
+void expert_combine_grad(const Local& local, OperandCheck& check) {
+  combined(check, local.reads[1], local.reads[2], local.reads[0]);
+  check.same(local.writes[0], local.reads[1], "dy", "y");
+  check.same(local.writes[1], local.reads[2], "dgates", "gates");
+}
+
 void sum_along(const Local& local, OperandCheck& check) {
   const Lengths from = lengths_of(local.reads.front()), to = lengths_of(local.writes.front());
   int summed = 0;

@@ -73,6 +73,12 @@ void attention(const Local& local, OperandCheck& check);
 void attention_grad(const Local& local, OperandCheck& check);
 void transpose(const Local& local, OperandCheck& check);
 
+// k divides E, and E divides T k.
+void expert_gates(const Local& local, OperandCheck& check);
+void expert_gates_grad(const Local& local, OperandCheck& check);
+void expert_combine(const Local& local, OperandCheck& check);
+void expert_combine_grad(const Local& local, OperandCheck& check);
+
 void sum_along(const Local& local, OperandCheck& check);
 void broadcast_in_dim(const Local& local, OperandCheck& check);
 

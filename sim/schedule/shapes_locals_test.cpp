@@ -167,6 +167,46 @@ TEST(LocalShapes, ATransposeMovesTokensToTheOtherEnd) {
                 ElementsAre("task 0 \"t\": the read region has " + std::to_string(no_features.size()) + " dimensions; expected tokens and features"));
 }
 
+TEST(LocalShapes, TokensAndExpertsAreBalanced) {
+  const Lengths logits{6, 4}, gates{6, 2}, y{4, 3, 5}, x{6, 5};  // T 6, E 4, k 2, C 3, N 5
+  EXPECT_THAT(said_of(LocalKind::expert_gates, {logits, gates}), IsEmpty());
+  EXPECT_THAT(said_of(LocalKind::expert_gates_grad, {gates, gates, logits}), IsEmpty());
+  EXPECT_THAT(said_of(LocalKind::expert_combine, {y, gates, x}), IsEmpty());
+  EXPECT_THAT(said_of(LocalKind::expert_combine_grad, {x, y, gates, y, gates}), IsEmpty());
+  for (const std::int64_t each : {1, 2, 4}) EXPECT_THAT(said_of(LocalKind::expert_gates, {{4, 4}, {4, each}}), IsEmpty());
+
+  const auto unbalanced = [](const char* found) {
+    return std::string{"task 0 \"t\": "} + found + "; expected experts that are a multiple of those of a token, and tokens that are a multiple of their quotient";
+  };
+  EXPECT_THAT(said_of(LocalKind::expert_gates, {logits, {6, 3}}), ElementsAre(unbalanced("6 tokens, 4 experts, 3 for each token")));
+  EXPECT_THAT(said_of(LocalKind::expert_gates, {logits, {6, 8}}), ElementsAre(unbalanced("6 tokens, 4 experts, 8 for each token")));
+  EXPECT_THAT(said_of(LocalKind::expert_gates, {{5, 4}, {5, 2}}), ElementsAre(unbalanced("5 tokens, 4 experts, 2 for each token")));
+  EXPECT_THAT(said_of(LocalKind::expert_combine, {{4, 3, 5}, {4, 3}, {4, 5}}), ElementsAre(unbalanced("4 tokens, 4 experts, 3 for each token")));
+
+  EXPECT_THAT(said_of(LocalKind::expert_gates, {logits, {4, 2}}),
+              ElementsAre(R"(task 0 "t": logits are [6,4], gates [4,2]; expected [tokens,experts] and [tokens,experts of a token])"));
+  EXPECT_THAT(said_of(LocalKind::expert_gates, {logits, {12}}),
+              ElementsAre(R"(task 0 "t": logits are [6,4], gates [12]; expected [tokens,experts] and [tokens,experts of a token])"));
+  EXPECT_THAT(said_of(LocalKind::expert_gates, {logits, gates}, 1, false, {0}), ElementsAre(R"(task 0 "t": logits is bf16, gates is f32)"));
+  EXPECT_THAT(said_of(LocalKind::expert_gates_grad, {{6, 1}, gates, logits}), ElementsAre(R"(task 0 "t": dgates is [6,1], gates is [6,2])"));
+  EXPECT_THAT(said_of(LocalKind::expert_gates_grad, {gates, gates, {4, 6}}),
+              ElementsAre(R"(task 0 "t": logits are [4,6], gates [6,2]; expected [tokens,experts] and [tokens,experts of a token])"));
+
+  EXPECT_THAT(said_of(LocalKind::expert_combine, {{4, 2, 5}, gates, x}),
+              ElementsAre(R"(task 0 "t": y is [4,2,5], gates [6,2], their sum [6,5]; expected [E,C,N], [T,k] and [T,N] with E C = T k)"));
+  EXPECT_THAT(said_of(LocalKind::expert_combine, {y, gates, {6, 4}}),
+              ElementsAre(R"(task 0 "t": y is [4,3,5], gates [6,2], their sum [6,4]; expected [E,C,N], [T,k] and [T,N] with E C = T k)"));
+  EXPECT_THAT(said_of(LocalKind::expert_combine, {{12, 5}, gates, x}),
+              ElementsAre(R"(task 0 "t": y is [12,5], gates [6,2], their sum [6,5]; expected [E,C,N], [T,k] and [T,N] with E C = T k)"));
+  EXPECT_THAT(said_of(LocalKind::expert_combine, {y, {12}, x}),
+              ElementsAre(R"(task 0 "t": y is [4,3,5], gates [12], their sum [6,5]; expected [E,C,N], [T,k] and [T,N] with E C = T k)"));
+  EXPECT_THAT(said_of(LocalKind::expert_combine, {y, gates, x}, 1, false, {1}), ElementsAre(R"(task 0 "t": y is f32, gates is bf16)"));
+  EXPECT_THAT(said_of(LocalKind::expert_combine_grad, {{6, 4}, y, gates, y, gates}),
+              ElementsAre(R"(task 0 "t": y is [4,3,5], gates [6,2], their sum [6,4]; expected [E,C,N], [T,k] and [T,N] with E C = T k)"));
+  EXPECT_THAT(said_of(LocalKind::expert_combine_grad, {x, y, gates, {4, 3, 4}, {6, 1}}),
+              ElementsAre(R"(task 0 "t": dy is [4,3,4], y is [4,3,5])", R"(task 0 "t": dgates is [6,1], gates is [6,2])"));
+}
+
 TEST(LocalShapes, AnOpaqueOperationTakesAnyOperandsAndNoNegativeCost) {
   Writer w{std::vector<MeshAxis>{{"x", 1, false}}};
   const Region four{w.scratch("four", {4}, DType::f32), {all(4)}}, six{w.scratch("six", {2, 3}, DType::s32), {all(2), all(3)}};

@@ -25,6 +25,7 @@ struct Submesh {
   Mesh mesh;
   AxisView rows, columns;
   DeviceSet devices;
+  AxisView experts = one_device;  // of a layer with experts: groups of devices along it exchange tokens
 
   [[nodiscard]] int group_size() const { return rows.size * columns.size; }
   friend bool operator==(const Submesh&, const Submesh&) = default;

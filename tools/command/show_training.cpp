@@ -19,7 +19,7 @@ OptionValue choice(std::vector<std::string> choices, std::string otherwise) {
 
 OptionGroup shown_options() {
   return joined({field_options({FieldKind::Group::training, FieldKind::Group::model}),
-                 {{"mesh", no_field(written_as(Form::mesh, word("stage=2,fsdp=4", "1"))), "sizes of the axes slice, stage, data, fsdp, row, col"},
+                 {{"mesh", no_field(written_as(Form::mesh, word("stage=2,fsdp=4", "1"))), "sizes of the axes slice, stage, data, fsdp, expert, row, col"},
                   {"chips", no_field(word("N")), "with --maxtext: the devices of a slice, for axes of -1"},
                   {"batch", word("N"), "sequences on all devices; left out: one per device"},
                   {"pad", flag(), "round extents up to what the axes divide"},

@@ -74,6 +74,7 @@ void add_training_meshes(const std::vector<int>& factors, std::size_t next, std:
     return;
   }
   for (std::size_t a = axis; a < training_axes.size(); ++a) {
+    if (training_axes[a] == "expert") continue;  // models with experts are not searched
     MeshSizes longer = sizes;
     if (longer.empty() || longer.back().first != training_axes[a]) longer.emplace_back(training_axes[a], 1);
     longer.back().second *= factors[next];

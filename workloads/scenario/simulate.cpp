@@ -347,7 +347,8 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.row.changes = changes_of(system);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_of(problem, system),
                                   other_lowering(system, problem));
-  if (problem.summary.training != nullptr) run.row.result.trust = of_training_step(std::move(run.row.result.trust), system);
+  const bool has_experts = problem.summary.training != nullptr && problem.summary.training->given.model.experts > 0;  // no published step of theirs was predicted yet
+  if (problem.summary.training != nullptr && !has_experts) run.row.result.trust = of_training_step(std::move(run.row.result.trust), system);
   run.row.result.build_s = lowered.build_s;
   run.problem = std::make_shared<const Problem>(std::move(lowered.problem));
   run.row.result.wall_s = wall.seconds();

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/base/rng.hpp"
 #include "topologies/machines.hpp"
@@ -50,6 +51,24 @@ inline TrainingStep random_training_step(std::uint64_t seed) {
   step.scan = rng.between(0, 1) == 1;
   if (rng.between(0, 1) == 1) step.remat.kind = Remat::Kind::full;
   return step;
+}
+
+/// Four experts, of which a token takes two, on every kind of mesh that has the axis expert; nothing and everything is computed again.
+inline std::vector<TrainingStep> expert_steps() {
+  std::vector<TrainingStep> steps;
+  for (const TrainingMesh& mesh : {TrainingMesh{.expert = 2}, {.expert = 4}, {.fsdp = 2, .expert = 2}, {.data = 2, .fsdp = 2, .expert = 2}, {.stage = 2, .expert = 2}, {.fsdp = 2}})
+    for (const Remat::Kind remat : {Remat::Kind::none, Remat::Kind::full}) {
+      TrainingStep step = small_step(mesh, "1f1b", 2);
+      TrainingModel& model = step.model;
+      model.width = 256, model.heads = 8, model.kv_heads = 4, model.head_dim = 32, model.mlp = 512, model.gated = true;
+      model.sequence = 64, model.vocabulary = 512, model.experts = 4, model.experts_per_token = 2;
+      model.activations = mesh.data > 1 ? DType::f32 : DType::bf16;  // weights that are not converted, and ones that are
+      step.shard_optimizer_over_data = mesh.data > 1 && remat == Remat::Kind::full;
+      step.scan = mesh.fsdp > 1;
+      step.remat.kind = remat;
+      steps.push_back(std::move(step));
+    }
+  return steps;
 }
 
 }  // namespace podsim::testing

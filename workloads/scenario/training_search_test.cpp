@@ -11,6 +11,7 @@
 #include "topologies/machines.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/scenario/search_space.hpp"
+#include "workloads/scenario/test_training.hpp"
 #include "workloads/scenario/training_costs.hpp"
 
 namespace podsim {
@@ -61,6 +62,33 @@ TrainingRequest random_request(std::uint64_t seed) {
   return request;
 }
 
+void expect_within_bounds(const TrainingRequest& request, const TrainingSpace& space, const TrainingLook& look, double bound_s, TrainingCosts& costs) {
+  const RunOptions options;
+  std::vector<TrainingLook> quick{look}, sharp = quick;
+  costs.bound_quickly(quick, space);
+  costs.bound_sharply(sharp, space);
+  ASSERT_FALSE(quick.front().problem) << to_text(*quick.front().problem);
+  ASSERT_FALSE(sharp.front().problem) << to_text(*sharp.front().problem);
+  const System& system = request.systems[look.system];
+  const TrainingStep& step = quick.front().divided;
+  SCOPED_TRACE(system.machine.name + " " + to_text(step.mesh) + " " + step.pipeline + " x " + std::to_string(step.virtual_stages) + ", " +
+               std::to_string(step.microbatches) + ", remat " + to_text(step.remat) + (step.shard_optimizer_over_data ? ", optimizer over data" : ""));
+  const auto planned = choose_layers(system, {.step = quick.front().given}, options);
+  ASSERT_TRUE(planned);
+  const auto problem = make_problem(system, *planned);
+  ASSERT_TRUE(problem) << to_text(problem.error());
+  const auto run = simulate(system, *problem);
+  ASSERT_TRUE(run) << to_text(run.error());
+  const double time = run->row.result.makespan_s;
+  const std::int64_t memory = run->row.result.peak_memory_bytes;
+  EXPECT_LE(bound_s, time);
+  EXPECT_LE(quick.front().bound.time.count(), time);
+  EXPECT_LE(sharp.front().bound.time.count(), time);
+  EXPECT_LE(state_bound(step).count(), memory);
+  EXPECT_LE(quick.front().bound.memory.count(), memory);
+  EXPECT_LE(sharp.front().bound.memory.count(), memory);
+}
+
 TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
   for (std::uint64_t seed = 0; seed < test::cases(6U, 2U); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -75,30 +103,23 @@ TEST(TrainingBounds, NoStepIsFasterOrNeedsLessThanItsBounds) {
     for (int i = 0; i < test::cases(8, 3); ++i) {
       const std::size_t c = rng.below(space->candidates.size());
       const TrainingCandidate& candidate = space->candidates[c];
-      std::vector<TrainingLook> quick{{candidate.system, step_of(request, *space, candidate), {}, candidate.rings}}, sharp = quick;
-      costs.bound_quickly(quick, *space);
-      costs.bound_sharply(sharp, *space);
-      ASSERT_FALSE(quick.front().problem) << to_text(*quick.front().problem);
-      ASSERT_FALSE(sharp.front().problem) << to_text(*sharp.front().problem);
-      const System& system = request.systems[candidate.system];
-      const TrainingStep& step = quick.front().divided;
-      SCOPED_TRACE(system.machine.name + " " + to_text(step.mesh) + " " + step.pipeline + " x " + std::to_string(step.virtual_stages) + ", " +
-                   std::to_string(step.microbatches) + ", remat " + to_text(step.remat) + (step.shard_optimizer_over_data ? ", optimizer over data" : ""));
-      const auto planned = choose_layers(system, {.step = quick.front().given}, options);
-      ASSERT_TRUE(planned);
-      const auto problem = make_problem(system, *planned);
-      ASSERT_TRUE(problem) << to_text(problem.error());
-      const auto run = simulate(system, *problem);
-      ASSERT_TRUE(run) << to_text(run.error());
-      const double time = run->row.result.makespan_s;
-      const std::int64_t memory = run->row.result.peak_memory_bytes;
-      EXPECT_LE(space->bounds_s[c], time);
-      EXPECT_LE(quick.front().bound.time.count(), time);
-      EXPECT_LE(sharp.front().bound.time.count(), time);
-      EXPECT_LE(state_bound(step).count(), memory);
-      EXPECT_LE(quick.front().bound.memory.count(), memory);
-      EXPECT_LE(sharp.front().bound.memory.count(), memory);
+      expect_within_bounds(request, *space, {candidate.system, step_of(request, *space, candidate), {}, candidate.rings}, space->bounds_s[c], costs);
     }
+  }
+}
+
+TEST(TrainingBounds, NoStepOfExpertsIsFasterOrNeedsLessThanItsBounds) {
+  for (const TrainingStep& step : testing::expert_steps()) {
+    TrainingRequest request;
+    request.spec.step = step;
+    request.systems = {testing::system_of("tpu_v4", step.mesh)};
+    const RunOptions options;
+    ThreadPool pool{1};
+    TrainingCosts costs{request, options, pool};
+    TrainingSpace space;
+    space.largest = {step}, space.largest_systems = {0};
+    space.largest.front().remat = {};
+    expect_within_bounds(request, space, {0, step, {}, 0U}, arithmetic_bound(step, request.systems.front().machine).count(), costs);
   }
 }
 

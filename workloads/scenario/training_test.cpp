@@ -30,29 +30,57 @@ Run expect_run(const System& system, const TrainingSpec& spec, const RunOptions&
   return *std::move(run);
 }
 
+void expect_parts_and_kinds(const TrainingStep& step) {
+  const podsim::Run run = expect_run(system_of("tpu_v4", step.mesh), {step});
+  const TrainingResult& result = *run.row.training;
+  const TrainingSplit& split = result.split;
+  double sum = split.compute + split.recompute + split.bubble + split.optimizer + split.copies + split.launch + split.waiting;
+  for (const auto& [axis, time] : split.exposed) sum += time;
+  EXPECT_NEAR(sum, result.step_s, 1e-12 * result.step_s + 1e-15);
+  EXPECT_EQ(split.recompute > 0, step.remat.kind == Remat::Kind::full);
+  EXPECT_EQ(split.copies > 0, step.scan || step.model.weights != step.model.activations);
+  EXPECT_GT(split.optimizer, 0);
+  if (step.mesh.stage > 1) {
+    EXPECT_TRUE(std::ranges::any_of(result.stages, [](const RankFigures& rank) { return rank.bubble_s > 0; })) << "on the busiest rank something may always be in flight";
+  }
+  EXPECT_EQ(result.memory.total(), run.metrics.peak_memory);
+  ASSERT_EQ(result.stages.size(), static_cast<std::size_t>(step.mesh.stage));
+  // AdamW's two moments, in float32, of what a device has: at least the layers of a rank.
+  const TrainingCounts counts = counts_of(step);
+  std::int64_t of_layers = 0;
+  for (const PartCount& part : counts.parts)
+    if (part.name == "in_proj" || part.name == "out_proj" || part.name == "router" || part.name == "ff1" || part.name == "ff2") of_layers += part.parameters;
+  EXPECT_GE(result.memory.optimizer.count(), 2 * 4 * of_layers / (step.mesh.devices() / (step.shard_optimizer_over_data ? 1 : step.mesh.data)));
+}
+
 TEST(TrainingStep, PartsSumToTheStepAndKindsToTheMemory) {
   for (const std::uint64_t seed : {5, 6, 7, 8, 9, 10}) {
-    const TrainingStep step = random_training_step(seed);
     SCOPED_TRACE(seed);
-    const podsim::Run run = expect_run(system_of("tpu_v4", step.mesh), {step});
-    const TrainingResult& result = *run.row.training;
-    const TrainingSplit& split = result.split;
-    double sum = split.compute + split.recompute + split.bubble + split.optimizer + split.copies + split.launch + split.waiting;
-    for (const auto& [axis, time] : split.exposed) sum += time;
-    EXPECT_NEAR(sum, result.step_s, 1e-12 * result.step_s + 1e-15);
-    EXPECT_EQ(split.recompute > 0, step.remat.kind == Remat::Kind::full);
-    EXPECT_EQ(split.copies > 0, step.scan || step.model.weights != step.model.activations);
-    EXPECT_GT(split.optimizer, 0);
-    EXPECT_TRUE(std::ranges::any_of(result.stages, [](const RankFigures& rank) { return rank.bubble_s > 0; })) << "on the busiest rank something may always be in flight";
-    EXPECT_EQ(result.memory.total(), run.metrics.peak_memory);
-    ASSERT_EQ(result.stages.size(), static_cast<std::size_t>(step.mesh.stage));
-    // AdamW's two moments, in float32, of what a device has: at least the layers of a rank.
-    const TrainingCounts counts = counts_of(step);
-    std::int64_t of_layers = 0;
-    for (const PartCount& part : counts.parts)
-      if (part.name == "in_proj" || part.name == "out_proj" || part.name == "ff1" || part.name == "ff2") of_layers += part.parameters;
-    EXPECT_GE(result.memory.optimizer.count(), 2 * 4 * of_layers / step.mesh.devices());
+    expect_parts_and_kinds(random_training_step(seed));
   }
+  for (const TrainingStep& step : testing::expert_steps()) {
+    SCOPED_TRACE(to_text(step.mesh) + ", remat " + to_text(step.remat));
+    expect_parts_and_kinds(step);
+  }
+}
+
+/// With and without experts, of the same extents. Of experts the formulas take gradients, which are larger than activations, to be there with all that is computed again.
+TEST(TrainingStep, MemoryByFormulasIsNearTheSimulatedPeak) {
+  for (const std::int64_t experts : {0, 8})
+    for (const TrainingMesh& mesh : {TrainingMesh{}, {.fsdp = 4}, {.expert = 2}, {.expert = 4}, {.fsdp = 2, .expert = 2}, {.data = 2, .expert = 4}})
+      for (const Remat::Kind remat : {Remat::Kind::none, Remat::Kind::full})
+        for (const DType weights : {DType::bf16, DType::f32}) {
+          if (experts == 0 && mesh.expert > 1) continue;
+          TrainingStep step = small_step(mesh, "", 2);
+          TrainingModel& model = step.model;
+          model.width = 512, model.heads = 8, model.kv_heads = 8, model.head_dim = 64, model.mlp = 1024, model.gated = true, model.norm = Norm::rms;
+          model.sequence = 256, model.vocabulary = 2048, model.experts = experts, model.experts_per_token = experts > 0 ? 2 : 0;
+          model.activations = DType::bf16, model.weights = model.gradients = weights;
+          step.remat.kind = remat, step.batch *= 4;
+          SCOPED_TRACE(fmt::format("{}, {} experts, remat {}, weights {}", to_text(mesh), experts, to_text(step.remat), name_of(weights)));
+          const auto peak = static_cast<double>(expect_run(system_of("tpu_v4", mesh), {step}).metrics.peak_memory.count());
+          EXPECT_NEAR(static_cast<double>(memory_of(step, {}, 1).total().count()) / peak, 1, experts > 0 ? 0.03 : 0.01);
+        }
 }
 
 /// Nothing but products and attention at the peak: a machine with memory, links and vector units that take no time. Of a long sequence, where half of the
@@ -85,6 +113,25 @@ TEST(TrainingStep, ComputesWhatTheCountsSay) {
       if (part.name != "attention") products += (part.forward + part.backward + part.recomputed).count();
     EXPECT_DOUBLE_EQ(expect_run(system, {step}).metrics.flops.count(), products);
   }
+}
+
+/// On every device its part: products of a router and of experts, which take two copies of each token. Of one that is computed again no last product.
+TEST(TrainingStep, OfExpertsComputesWhatTheCountsSay) {
+  for (const TrainingStep& step : testing::expert_steps()) {
+    SCOPED_TRACE(to_text(step.mesh) + ", remat " + to_text(step.remat));
+    double products = 0;
+    for (const PartCount& part : counts_of(step).parts)
+      if (part.name != "attention") products += (part.forward + part.backward + part.recomputed).count();
+    EXPECT_DOUBLE_EQ(expect_run(system_of("ideal", step.mesh), {step}).metrics.flops.count(), products);
+  }
+}
+
+TEST(TrainingStep, OfExpertsHasNoErrorOfPublishedSteps) {
+  TrainingStep step = small_step({.fsdp = 2}, "", 1);
+  const System system = system_of("tpu_v5e", step.mesh);
+  EXPECT_EQ(expect_run(system, {step}).row.result.trust.tier, "training steps");
+  step.model.experts = 2, step.model.experts_per_token = 1;
+  EXPECT_NE(expect_run(system, {step}).row.result.trust.tier, "training steps");
 }
 
 TEST(TrainingStep, MoreMicrobatchesMakeTheBubbleSmaller) {

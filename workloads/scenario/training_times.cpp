@@ -20,7 +20,7 @@ bool splits_backward(const TrainingStep& step) {
 
 std::int64_t sequences_of(const TrainingStep& divided) {
   const TrainingMesh& mesh = divided.mesh;
-  return divided.batch / divided.microbatches / (mesh.slice * mesh.data * mesh.fsdp);
+  return divided.batch / divided.microbatches / (mesh.slice * mesh.data * mesh.fsdp * mesh.expert);
 }
 
 // ---- Calls alone ------------------------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ std::vector<std::vector<int>> operands_of(const std::vector<Stage>& stages, bool
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const Stage& stage = stages[s];
     if (parallel && stage.name == "ff1") last = norm;
-    if (stage.kind == Stage::Kind::dispatch) router = last, last = norm;
+    if (stage.kind == Stage::Kind::dispatch) router = last, last = operands.back().front();
     operands.push_back({last});
     if (stage.kind == Stage::Kind::dispatch || stage.kind == Stage::Kind::combine) operands.back().push_back(router);
     if (stage.kind == Stage::Kind::norm) norm = static_cast<int>(s);
@@ -210,13 +210,15 @@ void add_blocks(const TrainingStep& step, WorkingMemory& working) {
   const TrainingModel& model = step.model;
   const std::vector<std::string> computed_again = recomputed_stages(model, step.remat);
   std::vector<Bytes> blocks;
-  std::vector<bool> again;
+  std::vector<bool> again, divided, gathered;  // divided: into shards; gathered: a block of its own is read
   for (const Stage& stage : layer_stages(model)) {
     if (stage.kind != Stage::Kind::product) continue;
-    blocks.push_back(of_elements(static_cast<double>(stage.experts * stage.inputs * stage.outputs), step.mesh.row * step.mesh.col, model.activations));
+    const bool of_experts = stage.experts > 1;  // which have a block on each device of expert, and not a shard
+    blocks.push_back(of_elements(static_cast<double>(stage.experts * stage.inputs * stage.outputs), step.mesh.row * step.mesh.col * (of_experts ? step.mesh.expert : 1), model.activations));
+    divided.push_back(step.mesh.fsdp * (of_experts ? 1 : step.mesh.expert) > 1);
+    gathered.push_back(model.weights != model.activations || divided.back());
     again.push_back(std::find(computed_again.begin(), computed_again.end(), stage.name) != computed_again.end());
   }
-  const bool gathered = model.weights != model.activations || step.mesh.fsdp > 1;
   // Products whose weights are read, by their first use: those that are computed again, then the rest from the last on.
   std::vector<std::size_t> read;
   for (std::size_t p = 0; p < blocks.size(); ++p)
@@ -224,17 +226,17 @@ void add_blocks(const TrainingStep& step, WorkingMemory& working) {
   std::size_t used = read.size();  // of `read`, those that are used or have been
   for (std::size_t p = blocks.size(); p-- > 0;)
     if (!again[p]) read.push_back(p);
-  if (gathered) working.first_read = blocks[read.front()];
+  if (gathered[read.front()]) working.first_read = blocks[read.front()];
   working.last_gradient = blocks.front();
   /// What is gathered, of the products before `end`; the first of the next layer when one is left.
   const auto weights = [&](std::size_t end, std::size_t known, bool next) {
     Bytes sum = next ? working.first_read : Bytes{};
-    for (std::size_t r = 0; gathered && r < std::min(known, read.size()); ++r)
-      if (read[r] < end) sum += blocks[read[r]];
+    for (std::size_t r = 0; r < std::min(known, read.size()); ++r)
+      if (read[r] < end && gathered[read[r]]) sum += blocks[read[r]];
     return sum;
   };
   for (std::size_t p = blocks.size(); p-- > 0;) {
-    const Bytes on_its_way = step.mesh.fsdp > 1 && p + 1 < blocks.size() ? blocks[p + 1] : Bytes{};  // the gradient before
+    const Bytes on_its_way = p + 1 < blocks.size() && divided[p + 1] ? blocks[p + 1] : Bytes{};  // the gradient before
     const std::size_t being_used = again[p] ? used : ++used;
     const Bytes of_inputs = on_its_way + weights(p + 1, being_used + 1, p == 0), of_weights = blocks[p] + weights(p, being_used + 2, p <= 1);
     working.layer = std::max({working.layer, of_inputs, of_weights});
@@ -253,7 +255,7 @@ WorkingMemory working_memory(const TrainingStep& step, RankEnds ends, double tok
   add_blocks(step, working);
   if (ends.embedding) working.embedding = of_model(table + number(model.positions) * width, mesh.col);
   if (ends.logits) working.logits = of_model(table, mesh.col);
-  if (model.weights != model.activations || mesh.fsdp * mesh.row > 1) working.embedding_gathered = working.embedding, working.logits_gathered = working.logits;
+  if (model.weights != model.activations || mesh.fsdp * mesh.expert * mesh.row > 1) working.embedding_gathered = working.embedding, working.logits_gathered = working.logits;
 
   if (ends.logits)
     working.loss =

@@ -85,13 +85,13 @@ struct RankEnds {
 /// An estimate of what a device needs at its peak, by kind at that moment; the peak of a simulated step replaces it. The step must be divided(): an assert.
 /// Parameters of a rank are those of its layers, norms included, and of its ends; a tied embedding is held at both ends.
 ///
-///   weights      parameters / (fsdp row col) x dtype
+///   weights      parameters / (fsdp expert row col) x dtype
 ///   optimizer    the same: two moments for adamw, and the float32 copy if there is one; over data too with shard_optimizer_over_data
 ///   gradients    the same, at the end of the backward pass or with several microbatches, which are accumulated in place; 0 before it. Of one microbatch
 ///                divided over data as the optimizer's state is
 ///   activations  live forwards x layers of a virtual stage x what a layer keeps of a microbatch: its input; without rematerialisation also the inputs of
 ///                products, norms, attention and the activation, with it the saved stages that are not on the host. At the logits also the final norm's
-///                input, or its gradient. Tokens are divided by slice data fsdp row, features by col. 0 at the end of the backward pass
+///                input, or its gradient. Tokens are divided by slice data fsdp expert row, features by col. 0 at the end of the backward pass
 ///   working      weights of a layer from their gather, one weight ahead, to their last use, and each gradient until it is reduced, in the activations'
 ///                dtype; and of the work itself at the loss: logits of a chunk, which their gradient overwrites; in the backward pass: the layer that is
 ///                computed again (what it would keep without rematerialisation, less what it has) and the widest gradient. Features gathered along col
@@ -101,7 +101,8 @@ struct RankEnds {
 /// Of 15 plans without one (llama3-8b and -70b, megatron-22b, maxtext-default on 8 to 64 devices, every axis but slice) the estimate is 3.2 % below to 1.5 %
 /// above the simulated peak, of nine of them within 0.1 %.
 ///
-/// With experts a layer keeps each of a token's copies; no simulated peak holds that to account yet.
+/// With experts a layer keeps each of a token's copies, and a device has whole weights of its experts along expert, shards of all others.
+/// Of 48 small steps with eight experts (one to eight devices) the estimate is 0.6 % below to 5.8 % above the simulated peak; of 16 without, of the same extents, 1.6 % below to 5.5 % above.
 ///
 /// `live_forwards`: of how many (virtual stage, microbatch) pairs the rank holds the activations at most; the pipeline's schedule tells, 1 with one stage;
 /// at most microbatches x virtual_stages: an assert.

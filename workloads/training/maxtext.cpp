@@ -300,11 +300,11 @@ TrainingMesh read_mesh(Configuration& config, const MaxTextSystem& system) {
   const bool rest_of_slices = normalised(config.value("dcn_data_parallelism")) == "-1";
   if (!slices && rest_of_slices) slices = 1;
   const std::vector<std::int64_t> inside = read_axes(
-      config, {"ici_pipeline_parallelism", "ici_data_parallelism", "ici_fsdp_parallelism", "ici_tensor_parallelism"}, devices, "devices of a slice",
+      config, {"ici_pipeline_parallelism", "ici_data_parallelism", "ici_fsdp_parallelism", "ici_expert_parallelism", "ici_tensor_parallelism"}, devices, "devices of a slice",
       "The number of chips or compile_topology=v5e-256 says it");
   const std::vector<std::int64_t> between = read_axes(config, {"dcn_data_parallelism"}, slices, "slices", "");
-  TrainingMesh mesh{between[0], inside[0], inside[1], inside[2], 1, inside[3]};
-  if (mesh.slice > most_training_devices / (inside[0] * inside[1] * inside[2] * inside[3]))
+  TrainingMesh mesh{between[0], inside[0], inside[1], inside[2], inside[3], 1, inside[4]};
+  if (mesh.slice > most_training_devices / (inside[0] * inside[1] * inside[2] * inside[3] * inside[4]))
     config.problem(config.where("dcn_data_parallelism"), fmt::format("expected at most {} devices, found more", most_training_devices));
   return mesh;
 }

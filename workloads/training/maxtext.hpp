@@ -27,7 +27,7 @@ struct MaxTextSystem {
 ///                biases; mixtral, qwen3_moe: experts, num_experts and num_experts_per_tok, without dropped tokens), vocab_size, logits_via_embedding, trainable_position_size, max_target_length; the name is run_name, else model_name
 ///   dtypes       dtype (activations), weight_dtype, grad_dtype, mu_dtype; no float32 copy of weights beside them
 ///   batch        per_device_batch_size times all devices; times gradient_accumulation_steps, which are the microbatches without a pipeline
-///   mesh         dcn_data_parallelism is slice; ici_ pipeline, data, fsdp, tensor are stage, data, fsdp, col. One of either kind may be -1: the rest
+///   mesh         dcn_data_parallelism is slice; ici_ pipeline, data, fsdp, expert, tensor are stage, data, fsdp, expert, col. One of either kind may be -1: the rest
 ///   pipeline     "gpipe": MaxText's loop runs all microbatches forward, then backward; num_pipeline_microbatches (-1: as many as stages),
 ///                num_layers_per_pipeline_stage gives the virtual stages
 ///   the rest     remat_policy (full, none, minimal, ..., custom with its tensors), scan_layers, opt_type (adamw, sgd), use_iota_embed, num_vocab_tiling

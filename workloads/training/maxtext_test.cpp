@@ -176,7 +176,7 @@ TEST(MaxText, AxesOfMinusOneAreTheRest) {
   EXPECT_EQ(read("ici_fsdp_parallelism: 8\n", {}, {}).mesh, (TrainingMesh{.fsdp = 8}));
   EXPECT_EQ(read("ici_fsdp_parallelism: 8\ndcn_data_parallelism: 4\n", {}, {}).mesh, (TrainingMesh{.slice = 4, .fsdp = 8}));
   EXPECT_EQ(error_of("", {}, {}), "ici_fsdp_parallelism is -1, the rest of how many devices of a slice? The number of chips or compile_topology=v5e-256 says it");
-  const std::string axes = "ici_pipeline_parallelism x ici_data_parallelism x ici_fsdp_parallelism x ici_tensor_parallelism";
+  const std::string axes = "ici_pipeline_parallelism x ici_data_parallelism x ici_fsdp_parallelism x ici_expert_parallelism x ici_tensor_parallelism";
   EXPECT_EQ(error_of("ici_tensor_parallelism: 3\n"), "expected " + axes + " whose product divides the 4 devices of a slice, found 3");
   EXPECT_EQ(error_of("ici_fsdp_parallelism: 8\n"), "m.yml:1:23: expected " + axes + " whose product is the 4 devices of a slice, found 8");
   EXPECT_EQ(error_of("ici_tensor_parallelism: -1\n"), "m.yml:1:25: expected one axis of -1 at most, found ici_fsdp_parallelism and ici_tensor_parallelism");
@@ -284,7 +284,7 @@ TEST(MaxText, WhatIsWrittenReadsAsTheSameStep) {
     if (pick(0, 2) == 0) model.positions = model.sequence + pick(0, 5);
     model.weights = model.moments = pick(0, 1) == 1 ? DType::f32 : DType::bf16;
     model.gradients = pick(0, 1) == 1 ? DType::f32 : DType::bf16, model.activations = pick(0, 1) == 1 ? DType::f32 : DType::bf16;
-    step.mesh = {pick(1, 9), pick(1, 3), pick(1, 7), pick(1, 300), 1, pick(1, 17)};
+    step.mesh = {pick(1, 9), pick(1, 3), pick(1, 7), pick(1, 300), pick(1, 3), 1, pick(1, 17)};
     step.virtual_stages = step.mesh.stage > 1 ? pick(1, 4) : 1;
     step.pipeline = step.mesh.stage > 1 ? "gpipe" : "";
     model.layers = step.mesh.stage * step.virtual_stages * pick(1, 9);

@@ -81,6 +81,7 @@ Expected<std::string> to_maxtext(const TrainingStep& step) {
   add("ici_pipeline_parallelism", mesh.stage);
   add("ici_data_parallelism", mesh.data);
   add("ici_fsdp_parallelism", mesh.fsdp);
+  if (mesh.expert > 1) add("ici_expert_parallelism", mesh.expert);
   add("ici_tensor_parallelism", mesh.col);
   if (mesh.stage > 1) {
     add("num_pipeline_microbatches", step.microbatches);

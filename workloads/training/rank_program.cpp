@@ -276,7 +276,7 @@ class RankProgram {
     const int k = item.task.microbatch;
     const auto at_end = [&](const char* what) { return activation(what, item.task, first_layer(spec_.stages) - 1); };
     switch (of.use) {
-      case Use::weight: return held_ ? block(*held_, *of.weight) : shard(item.reads, *of.weight);
+      case Use::weight: return held_ && parts_.is_fetched(*of.weight) ? block(*held_, *of.weight) : shard(item.reads, *of.weight);
       case Use::weight_gradient: return block_gradient(*made, *of.weight);
       case Use::shard: return shard(item.reads, *of.weight);
       case Use::gradient: return gradient(gradient_of(item.differentiates), *of.weight);

@@ -14,7 +14,7 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array mesh_sizes{&TrainingMesh::slice, &TrainingMesh::stage, &TrainingMesh::data, &TrainingMesh::fsdp, &TrainingMesh::row, &TrainingMesh::col};
+constexpr std::array mesh_sizes{&TrainingMesh::slice, &TrainingMesh::stage, &TrainingMesh::data, &TrainingMesh::fsdp, &TrainingMesh::expert, &TrainingMesh::row, &TrainingMesh::col};
 static_assert(mesh_sizes.size() == training_axes.size());
 constexpr std::array<std::string_view, 2> optimizer_names{"adamw", "sgd"};
 constexpr std::string_view host_suffix = "@host";
@@ -114,10 +114,12 @@ class Divider {
       problems_.push_back({of_field("layers"), fmt::format("expected a multiple of {} (stage={} x virtual_stages={}), found {}; the next is {}", layers, mesh.stage,
                                                             step.virtual_stages, model.layers, rounded_up(model.layers, layers))});
     divide("batch", step.batch, step.microbatches * mesh.batch_parts(),
-           fmt::format("microbatches={}{}", step.microbatches, axes({"slice", "data", "fsdp", "row"})));
+           fmt::format("microbatches={}{}", step.microbatches, axes({"slice", "data", "fsdp", "expert", "row"})));
     if (result_.step.model.heads > 0) divide_heads();
     const bool by_data = step.optimizer_shards() > 1;
-    divide("width", model.width, step.optimizer_shards() * mesh.fsdp * both, by_data ? axes({"data", "fsdp", "row", "col"}) : axes({"fsdp", "row", "col"}));
+    divide("width", model.width, step.optimizer_shards() * mesh.fsdp * mesh.expert * both, by_data ? axes({"data", "fsdp", "expert", "row", "col"}) : axes({"fsdp", "expert", "row", "col"}));
+    if (mesh.expert > 1 && (model.experts == 0 || model.experts % mesh.expert != 0))
+      problems_.push_back({of_field("mesh"), fmt::format("expected experts that expert={} divides, found {}", mesh.expert, model.experts == 0 ? "none" : std::to_string(model.experts))});
     divide("mlp", model.mlp, both, axes({"row", "col"}));
     if (model.vocabulary > 0) divide("vocabulary", model.vocabulary, mesh.col, axes({"col"}));
   }
@@ -186,8 +188,8 @@ class Divider {
 }  // namespace
 
 std::string_view training_axis(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> others{
-      {{"pp", "stage"}, {"pipeline", "stage"}, {"dp", "data"}, {"tp", "col"}, {"tensor", "col"}, {"model", "col"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> others{
+      {{"pp", "stage"}, {"pipeline", "stage"}, {"dp", "data"}, {"ep", "expert"}, {"tp", "col"}, {"tensor", "col"}, {"model", "col"}}};
   const auto found = std::ranges::find(others, name, &std::pair<std::string_view, std::string_view>::first);
   return found == others.end() ? name : found->second;
 }

@@ -19,20 +19,21 @@ namespace podsim {
 ///   stage   pipeline stages: layers
 ///   data    sequences; every device of it has all parameters of its stage
 ///   fsdp    sequences, and parameters: each weight along its `width` dimension
+///   expert  sequences, and experts; the other parameters as fsdp
 ///   row     the rows of matrices: sequences of activations, inputs of weights
 ///   col     the columns of matrices: features of activations (heads, width of the MLP), outputs of weights, the vocabulary
 struct TrainingMesh {
-  std::int64_t slice = 1, stage = 1, data = 1, fsdp = 1, row = 1, col = 1;
+  std::int64_t slice = 1, stage = 1, data = 1, fsdp = 1, expert = 1, row = 1, col = 1;
   friend bool operator==(const TrainingMesh&, const TrainingMesh&) = default;
 
-  [[nodiscard]] std::int64_t devices() const { return slice * stage * data * fsdp * row * col; }
+  [[nodiscard]] std::int64_t devices() const { return slice * stage * data * fsdp * expert * row * col; }
   /// The number of parts into which a microbatch's sequences are divided.
-  [[nodiscard]] std::int64_t batch_parts() const { return slice * data * fsdp * row; }
+  [[nodiscard]] std::int64_t batch_parts() const { return slice * data * fsdp * expert * row; }
   /// The number of parts into which the parameters of a stage are divided.
-  [[nodiscard]] std::int64_t parameter_parts() const { return fsdp * row * col; }
+  [[nodiscard]] std::int64_t parameter_parts() const { return fsdp * expert * row * col; }
 };
-inline constexpr std::array<std::string_view, 6> training_axes{"slice", "stage", "data", "fsdp", "row", "col"};
-/// The axis that frameworks call so: pp and pipeline are stage, dp is data, tp, tensor and model are col; any other name is itself.
+inline constexpr std::array<std::string_view, 7> training_axes{"slice", "stage", "data", "fsdp", "expert", "row", "col"};
+/// The axis that frameworks call so: pp and pipeline are stage, dp is data, ep is expert, tp, tensor and model are col; any other name is itself.
 std::string_view training_axis(std::string_view name);
 std::int64_t size_of(const TrainingMesh& mesh, std::string_view axis);
 inline constexpr std::int64_t most_training_devices = 1 << 24;
@@ -109,9 +110,10 @@ struct DividedStep {
 /// Checks a step, and with step.pad rounds its extents up.
 ///
 ///   layers                     a multiple of stage * virtual_stages
-///   batch                      of microbatches * slice * data * fsdp * row; padded, each microbatch is
+///   batch                      of microbatches * slice * data * fsdp * expert * row; padded, each microbatch is
 ///   heads, kv_heads            of col; fewer kv_heads than col that divide it are copied instead. heads * head_dim also of row
-///   width                      of fsdp * lcm(row, col), and of data where the optimizer's state is divided over it
+///   width                      of fsdp * expert * lcm(row, col), and of data where the optimizer's state is divided over it
+///   experts                    of expert; never padded
 ///   mlp                        of lcm(row, col)
 ///   vocabulary                 of col
 ///

@@ -10,8 +10,8 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<AxisView StepAxes::*, training_axes.size()> members{&StepAxes::slice, &StepAxes::stage, &StepAxes::data,
-                                                                         &StepAxes::fsdp,  &StepAxes::row,   &StepAxes::col};
+constexpr std::array<AxisView StepAxes::*, training_axes.size()> members{&StepAxes::slice, &StepAxes::stage, &StepAxes::data, &StepAxes::fsdp,
+                                                                         &StepAxes::expert, &StepAxes::row, &StepAxes::col};
 
 }  // namespace
 
@@ -20,8 +20,8 @@ std::vector<AxisView> without_one_device(std::vector<AxisView> axes) {
   return axes;
 }
 
-std::vector<AxisView> StepAxes::tokens() const { return without_one_device({slice, data, fsdp, row}); }
-std::vector<AxisView> StepAxes::loss() const { return without_one_device({slice, data, fsdp, row, col}); }
+std::vector<AxisView> StepAxes::tokens() const { return without_one_device({slice, data, fsdp, expert, row}); }
+std::vector<AxisView> StepAxes::loss() const { return without_one_device({slice, data, fsdp, expert, row, col}); }
 
 Expected<StepAxes> step_axes(const Mesh& mesh) {
   StepAxes axes;
@@ -39,7 +39,7 @@ Expected<StepAxes> step_axes(const Mesh& mesh) {
 }
 
 TrainingMesh sizes_of(const StepAxes& axes) {
-  return {axes.slice.size, axes.stage.size, axes.data.size, axes.fsdp.size, axes.row.size, axes.col.size};
+  return {axes.slice.size, axes.stage.size, axes.data.size, axes.fsdp.size, axes.expert.size, axes.row.size, axes.col.size};
 }
 
 Mesh mesh_of(const TrainingMesh& sizes) {

@@ -9,7 +9,7 @@ namespace podsim {
 
 /// The axes of a mesh that training steps have; one_device for those that it has not.
 struct StepAxes {
-  AxisView slice = one_device, stage = one_device, data = one_device, fsdp = one_device, row = one_device, col = one_device;
+  AxisView slice = one_device, stage = one_device, data = one_device, fsdp = one_device, expert = one_device, row = one_device, col = one_device;
 
   /// Those with several devices that divide the tokens of a microbatch, first most significant.
   [[nodiscard]] std::vector<AxisView> tokens() const;

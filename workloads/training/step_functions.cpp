@@ -161,7 +161,7 @@ const StepWeights& StepParts::weights(WeightGroup group) const {
 }
 
 bool StepParts::is_fetched(WeightGroup group) const {
-  return step.model.weights != step.model.activations || !weights(group).front().gathered.empty();
+  return std::ranges::any_of(weights(group), [&](const StepWeight& weight) { return is_fetched(weight); });
 }
 
 std::vector<const StepWeight*> StepParts::in_order(StepWork work, std::vector<std::size_t> WeightOrder::*of_layer, StepWork of_embedding) const {
@@ -173,7 +173,11 @@ std::vector<const StepWeight*> StepParts::in_order(StepWork work, std::vector<st
   return found;
 }
 
-std::vector<const StepWeight*> StepParts::reads(StepWork work) const { return in_order(work, &WeightOrder::read, StepWork::embed); }
+std::vector<const StepWeight*> StepParts::reads(StepWork work) const {
+  std::vector<const StepWeight*> weights = in_order(work, &WeightOrder::read, StepWork::embed);
+  if (group_of(work) == WeightGroup::layer) std::erase_if(weights, [&](const StepWeight* weight) { return !is_fetched(*weight); });
+  return weights;
+}
 
 std::vector<const StepWeight*> StepParts::makes(StepWork work) const { return in_order(work, &WeightOrder::made, StepWork::embed_gradient); }
 
@@ -225,9 +229,11 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
   PODSIM_ASSERT(sizes_of(*axes) == step.mesh);
   auto submesh = submesh_of(mesh, axes->row, axes->col);
   if (!submesh) return submesh.error();
+  if (step.model.experts > 0 && submesh->group_size() > 1) return Diagnostic{of_field("mesh"), fmt::format("expected row and col of 1 with experts, found {}", to_text(step.mesh))};
+  submesh->experts = axes->expert;
   if (step.optimizer == Optimizer::adamw && step.model.moments != DType::f32)
     return Diagnostic{of_field("moments"), fmt::format("expected f32, found {}: updates of moments in other dtypes are not simulated", name_of(step.model.moments))};
-  const std::int64_t groups = step.mesh.slice * step.mesh.data * step.mesh.fsdp;
+  const std::int64_t groups = step.mesh.slice * step.mesh.data * step.mesh.fsdp * step.mesh.expert;
   auto layer = workload_of(layer_of(step.model, step.batch / step.microbatches / groups), 1);
   if (!layer) return layer.error();
   LayerOptions options{step.remat.kind != Remat::Kind::none, {}, step.remat.kind == Remat::Kind::layer};

@@ -112,7 +112,8 @@ struct StepParts {
   [[nodiscard]] const StepWeights& weights(WeightGroup group) const;
   /// Whether a block is not what the shard is: it is gathered, or converted.
   [[nodiscard]] bool is_fetched(WeightGroup group) const;
-  /// The weights that a work reads, in order of their first use; and those whose gradients it makes, in order of their last.
+  [[nodiscard]] bool is_fetched(const StepWeight& weight) const { return step.model.weights != step.model.activations || !weight.gathered.empty(); }
+  /// The weights that a work reads and that are fetched, in order of their first use; and those whose gradients it makes, in order of their last.
   [[nodiscard]] std::vector<const StepWeight*> reads(StepWork work) const;
   [[nodiscard]] std::vector<const StepWeight*> makes(StepWork work) const;
   /// Those of a layer's work in this order; of the logits, and where the work is `of_embedding` of the embedding, all.

@@ -118,7 +118,7 @@ class LayerWork {
   }
 
   /// Whether the call gathers a weight, or reduces a gradient, itself.
-  [[nodiscard]] bool gathers(const StepWeight* weight) const { return !call_.alone && parts_.is_fetched(WeightGroup::layer) && weight != read_.front(); }
+  [[nodiscard]] bool gathers(const StepWeight* weight) const { return !call_.alone && parts_.is_fetched(*weight) && weight != read_.front(); }
   [[nodiscard]] bool reduces(const StepWeight* weight) const { return !call_.alone && weight != made_.back(); }
 
   /// A reduction, for which nothing waits, begins with the next product or attention: beside norms and activations, which memory bounds, it would slow these

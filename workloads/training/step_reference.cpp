@@ -14,7 +14,9 @@ namespace {
 class StepsOfOneDevice {
  public:
   explicit StepsOfOneDevice(const StepParts& parts) : parts_{parts}, model_{parts.step.model} {
-    const auto layer = workload_of(layer_of(model_, parts.step.batch / parts.step.microbatches), 1);
+    TransformerBlock block = layer_of(model_, parts.step.batch / parts.step.microbatches);
+    block.routed_apart = parts.step.mesh.batch_parts();
+    const auto layer = workload_of(block, 1);
     PODSIM_ASSERT(layer);
     forward_ = block_reference(*layer, parts.plan, parts.layer_mesh, Pass::forward);
     both_ = block_reference(*layer, parts.plan, parts.layer_mesh, Pass::both);

@@ -34,7 +34,7 @@ Plan default_layer_plan(const Workload& layer) {
   Plan plan;
   for (const Stage& stage : layer.stages) {
     StagePlan of{stage.name, ActivationLayout::tokens_by_row};
-    const bool reads_width = stage.name == qkv_stage || stage.name == "ff1";
+    const bool reads_width = reads_model_width(stage.name);
     if (stage.kind == Stage::Kind::product) of.product = ProductChoice{"collective", reads_width ? Dataflow::os : Dataflow::ls, false, 0};
     plan.stages.push_back(std::move(of));
   }

@@ -15,65 +15,20 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/touches.hpp"
 #include "workloads/training/counts.hpp"
+#include "workloads/training/test_proofs.hpp"
 #include "workloads/training/testing.hpp"
 
 namespace podsim {
 namespace {
 
+using testing::bytes_by_kind;
+using testing::claimed;
+using testing::expect_one_device;
+using testing::lowered_step;
 using testing::plan_of;
 using testing::small_mlp;
 using testing::small_model;
 using testing::small_step;
-
-/// With large steps of the optimiser, so that a wrong gradient shows in the parameters.
-TrainingScheduleOptions with_claims(int steps) {
-  TrainingScheduleOptions options;
-  options.steps = steps;
-  options.optimiser = {0.005, 0.9, 0.95, 1e-3, 0.1};
-  options.claims = true;
-  return options;
-}
-
-Schedule claimed(const TrainingStep& step, int steps) {
-  const auto whole = divided(step);
-  EXPECT_TRUE(whole) << to_text(whole.error());
-  auto made = training_schedule(whole->step, mesh_of(step.mesh), plan_of(whole->step), with_claims(steps));
-  EXPECT_TRUE(made) << to_text(made.error());
-  return made ? std::move(made->schedule) : Schedule{};
-}
-
-Schedule lowered_step(const Schedule& schedule) {
-  auto lowered = lower(schedule, ring_or_line());
-  EXPECT_TRUE(lowered) << to_text(lowered.error());
-  return lowered ? *std::move(lowered) : Schedule{};
-}
-
-CheckReport report_of(const Schedule& schedule, int orders = 1) {
-  CheckOptions options;
-  options.random_orders = orders;
-  const auto report = check(lowered_step(schedule), options);
-  EXPECT_TRUE(report) << to_text(report.error());
-  return report ? *report : CheckReport{};
-}
-
-/// Of the outputs whose names begin so, on uniform data: the largest difference, relative to the largest element of the output.
-double error_of(const CheckReport& report, std::string_view begin) {
-  double worst = 0;
-  int outputs = 0;
-  for (const OutputError& output : report.errors)
-    if (output.name.starts_with(begin)) worst = std::max(worst, output.max_rel_error), ++outputs;
-  EXPECT_GT(outputs, 0) << begin;
-  return worst;
-}
-
-void expect_one_device(const TrainingStep& step, int steps) {
-  SCOPED_TRACE(to_text(step.mesh) + " " + step.pipeline + " " + std::to_string(step.microbatches) + " microbatches, " + to_text(step.remat) +
-               (step.model.heads > 0 ? "" : ", MLP"));
-  const CheckReport report = report_of(claimed(step, steps));
-  EXPECT_TRUE(report.ok) << to_text(report.problems);
-  EXPECT_LE(error_of(report, "loss"), 1e-6);
-  EXPECT_LE(error_of(report, "d "), 1e-5);
-}
 
 TEST(TrainingSchedule, EveryAxisGivesTheNumbersOfOneDevice) {
   for (const TrainingMesh& mesh : {TrainingMesh{}, {.data = 2}, {.fsdp = 2}, {.col = 2}, {.row = 2}, {.slice = 2}, {.stage = 2}, {.slice = 2, .stage = 2}, {.slice = 2, .data = 2}, {.slice = 2, .data = 2, .fsdp = 2}}) {
@@ -145,19 +100,6 @@ TEST(TrainingSchedule, AnOptimizerDividedOverDataGivesTheNumbersOfOneDevice) {
   for (const bool tied : {false, true}) sharded({.stage = 2, .data = 2}, 4, [&](TrainingStep& step) { step.model.tied = tied, step.model.positions = 4; });
   sharded({.stage = 2, .data = 2}, 4, [](TrainingStep& step) { step.pipeline = "zero-bubble", step.remat.kind = Remat::Kind::full; });
   sharded({.stage = 2, .data = 2}, 4, [](TrainingStep& step) { step.model.layers = 4, step.virtual_stages = 2, step.pipeline = "interleaved-1f1b"; });
-}
-
-/// Bytes of the buffers of a program by kind.
-std::map<MemoryKind, std::int64_t> bytes_by_kind(const TrainingStep& step) {
-  const TrainingSchedule made = *training_schedule(step, mesh_of(step.mesh), plan_of(step));
-  std::map<MemoryKind, std::int64_t> bytes;
-  const std::vector<Buffer>& buffers = made.schedule.programs.front().buffers;
-  for (std::size_t b = 0; b < buffers.size(); ++b) {
-    std::int64_t elements = 1;
-    for (const std::int64_t extent : buffers[b].extents) elements *= extent;
-    bytes[made.memory.front()[b]] += elements * size_of(buffers[b].dtype).count();
-  }
-  return bytes;
 }
 
 TEST(TrainingSchedule, EachDeviceOfDataHasItsPartOfADividedOptimizer) {

@@ -35,7 +35,7 @@ TEST(TrainingMesh, ReadsAndPrints) {
     return wrong ? "" : to_text(wrong.error());
   };
   EXPECT_EQ(told("stage=2,stage=2"), "--mesh:1:9: expected every axis once, found stage again");
-  EXPECT_EQ(told("stage=2,colum=2"), "--mesh:1:9: expected sizes of the axes slice, stage, data, fsdp, row, col, as in stage=2,fsdp=4, found \"colum=2\", did you mean \"col\"?");
+  EXPECT_EQ(told("stage=2,colum=2"), "--mesh:1:9: expected sizes of the axes slice, stage, data, fsdp, expert, row, col, as in stage=2,fsdp=4, found \"colum=2\", did you mean \"col\"?");
   EXPECT_THAT(told("fsdp"), HasSubstr("--mesh:1:1: expected sizes of the axes"));
   EXPECT_THAT(told(""), HasSubstr("--mesh:1:1: expected sizes of the axes"));
   EXPECT_THAT(told("fsdp=0"), HasSubstr("--mesh:1:6: "));
@@ -109,6 +109,18 @@ TEST(Divided, FewerHeadsOfKeysAndValuesThanDevicesAreCopied) {
   EXPECT_EQ(result->step.model.heads, 12);  // groups keep their size
 }
 
+TEST(Divided, ExpertsAreDividedOverTheirAxis) {
+  TrainingStep step = small_step();
+  step.model.experts = 8, step.model.experts_per_token = 2;
+  step.mesh = {.expert = 4}, step.batch = 4 * step.microbatches, step.pad = true;
+  EXPECT_TRUE(divided(step)) << to_text(divided(step).error());
+  step.mesh.expert = 3;
+  EXPECT_EQ(divided(step).error().message, "expected experts that expert=3 divides, found 8");
+  step.model.experts = step.model.experts_per_token = 0;
+  EXPECT_EQ(divided(step).error().message, "expected experts that expert=3 divides, found none");
+  EXPECT_EQ(training_axis("ep"), "expert");
+}
+
 TEST(Divided, WhatIsPaddedIsDividedAndNothingElseChanges) {
   std::mt19937_64 random{1};
   const auto pick = [&](std::int64_t low, std::int64_t high) { return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1)); };
@@ -124,7 +136,7 @@ TEST(Divided, WhatIsPaddedIsDividedAndNothingElseChanges) {
     step.model.mlp = pick(1, 500);
     step.batch = pick(1, 40);
     step.microbatches = pick(1, 5);
-    step.mesh = {pick(1, 3), 1, pick(1, 3), pick(1, 4), pick(1, 4), pick(1, 6)};
+    step.mesh = {pick(1, 3), 1, pick(1, 3), pick(1, 4), 1, pick(1, 4), pick(1, 6)};
     const auto result = divided(step);
     ASSERT_TRUE(result) << to_text(result.error());
     padded += result->paddings.empty() ? 0 : 1;

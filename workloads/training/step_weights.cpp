@@ -11,7 +11,7 @@ StepWeights embedding_weights(const StepAxes& axes, const TrainingModel& model) 
   if (model.positions == 0) return weights;
   StepWeight positions{std::string{positions_weight}, {model.positions, model.width}};
   positions.sharding[1] = without_one_device({axes.col});
-  positions.gathered = without_one_device({axes.fsdp});
+  positions.gathered = without_one_device({axes.fsdp, axes.expert});
   positions.dim = 1;
   weights.push_back(std::move(positions));
   return weights;
@@ -57,18 +57,22 @@ Expected<StepWeights> layer_weights(const StepAxes& axes, const Submesh& submesh
   StepWeights weights;
   for (const WorkloadPart& part : *parts) {
     if (part.kind != WorkloadPart::Kind::product) continue;
+    const bool reads_width = reads_model_width(part.name);
+    if (part.experts > 0) {
+      weights.push_back({part.name, {part.experts * part.inputs, part.outputs}, {without_one_device({axes.expert}), {}}, without_one_device({axes.fsdp}), reads_width ? 0 : 1});
+      continue;
+    }
     const auto schedule = part_schedule(submesh, part, plan.options);
     if (!schedule) return schedule.error();
     const std::vector<PartTensor> tensors = tensors_of(part, *schedule);
     const auto weight = std::find_if(tensors.begin(), tensors.end(), [](const PartTensor& tensor) { return tensor.role == TensorRole::weight; });
-    const bool reads_width = part.name == qkv_stage || part.name == "ff1";  // the other products of a layer have it as their output
-    weights.push_back({part.name, weight->extents, weight->sharding, without_one_device({axes.fsdp}), reads_width == weight->transposed ? 1 : 0});
+    weights.push_back({part.name, weight->extents, weight->sharding, without_one_device({axes.fsdp, axes.expert}), reads_width == weight->transposed ? 1 : 0});
   }
   return weights;
 }
 
 StepWeights vocabulary_weights(const StepAxes& axes, const TrainingModel& model, const std::string& name) {
-  return {{name, {model.vocabulary, model.width}, {without_one_device({axes.col}), {}}, without_one_device({axes.fsdp, axes.row}), 1}};
+  return {{name, {model.vocabulary, model.width}, {without_one_device({axes.col}), {}}, without_one_device({axes.fsdp, axes.expert, axes.row}), 1}};
 }
 
 }  // namespace podsim

@@ -32,14 +32,15 @@ struct StepWeight {
 enum class WeightGroup { none, layer, embedding, logits };
 using StepWeights = std::vector<StepWeight>;
 
-/// The products of a layer, in order: blocks as the plan stores them, shards over fsdp along the model's width. Errors: those of parts_of() and
+/// The products of a layer, in order: blocks as the plan stores them, shards over fsdp and expert along the model's width. Those of experts are one below the
+/// other, [experts * inputs, outputs]: blocks over expert, shards over fsdp. Errors: those of parts_of() and
 /// part_schedule().
 Expected<StepWeights> layer_weights(const StepAxes& axes, const Submesh& submesh, const Workload& workload, const Plan& plan);
 
-/// [vocabulary, width]: rows over col, shards over fsdp and row along the width. The embedding, or the weights of the logits.
+/// [vocabulary, width]: rows over col, shards over fsdp, expert and row along the width. The embedding, or the weights of the logits.
 StepWeights vocabulary_weights(const StepAxes& axes, const TrainingModel& model, const std::string& name);
 
-/// The embedding, and learned positions if the model has them: [positions, width], the width over col, shards over fsdp along it; every row has them.
+/// The embedding, and learned positions if the model has them: [positions, width], the width over col, shards over fsdp and expert along it; every row has them.
 StepWeights embedding_weights(const StepAxes& axes, const TrainingModel& model);
 inline constexpr std::string_view positions_weight = "positions";
 

@@ -233,4 +233,70 @@ void attention_grad(bool causal, const View& d_o, const View& qkv, const View& d
   store(result, dqkv);
 }
 
+namespace {
+
+/// Which experts tokens have.
+struct Routing {
+  std::size_t tokens, experts, each;
+  [[nodiscard]] std::size_t own() const { return tokens * each / experts; }  // tokens of an expert
+  [[nodiscard]] std::size_t expert(std::size_t token, std::size_t slot) const { return token / own() * each + slot; }
+  /// The row of [experts, own].
+  [[nodiscard]] std::size_t row(std::size_t token, std::size_t slot) const { return expert(token, slot) * own() + token % own(); }
+};
+Routing routing(const View& gates, std::size_t experts) { return {length(gates, 0), experts, length(gates, 1)}; }
+
+}  // namespace
+
+void expert_gates(const View& logits, const View& gates) {
+  const Routing of = routing(gates, length(logits, 1));
+  const Values from = load(logits);
+  Values result(of.tokens * of.each);
+  for (std::size_t t = 0; t < of.tokens; ++t) {
+    const double* own = from.data() + t * of.experts + of.expert(t, 0);
+    const double largest = *std::max_element(own, own + of.each);
+    double sum = 0;
+    for (std::size_t j = 0; j < of.each; ++j) sum += result[t * of.each + j] = std::exp(own[j] - largest);
+    for (std::size_t j = 0; j < of.each; ++j) result[t * of.each + j] /= sum;
+  }
+  store(result, gates);
+}
+
+void expert_gates_grad(const View& dgates, const View& gates, const View& dlogits) {
+  const Routing of = routing(gates, length(dlogits, 1));
+  const Values slopes = load(dgates), values = load(gates);
+  Values result(of.tokens * of.experts, 0.0);
+  for (std::size_t t = 0; t < of.tokens; ++t) {
+    double mean = 0;
+    for (std::size_t j = t * of.each; j < (t + 1) * of.each; ++j) mean += values[j] * slopes[j];
+    for (std::size_t j = 0; j < of.each; ++j) result[t * of.experts + of.expert(t, j)] = values[t * of.each + j] * (slopes[t * of.each + j] - mean);
+  }
+  store(result, dlogits);
+}
+
+void expert_combine(const View& y, const View& gates, const View& x) {
+  const Routing of = routing(gates, length(y, 0));
+  const std::size_t features = length(y, 2);
+  const Values rows = load(y), weights = load(gates);
+  Values result(of.tokens * features, 0.0);
+  for (std::size_t t = 0; t < of.tokens; ++t)
+    for (std::size_t j = 0; j < of.each; ++j)
+      for (std::size_t n = 0; n < features; ++n) result[t * features + n] += weights[t * of.each + j] * rows[of.row(t, j) * features + n];
+  store(result, x);
+}
+
+void expert_combine_grad(const View& dx, const View& y, const View& gates, const View& dy, const View& dgates) {
+  const Routing of = routing(gates, length(y, 0));
+  const std::size_t features = length(y, 2);
+  const Values slopes = load(dx), rows = load(y), weights = load(gates);
+  Values of_rows(rows.size()), of_gates(weights.size(), 0.0);
+  for (std::size_t t = 0; t < of.tokens; ++t)
+    for (std::size_t j = 0; j < of.each; ++j)
+      for (std::size_t n = 0; n < features; ++n) {
+        const std::size_t at = of.row(t, j) * features + n;
+        of_rows[at] = weights[t * of.each + j] * slopes[t * features + n];
+        of_gates[t * of.each + j] += rows[at] * slopes[t * features + n];
+      }
+  store(of_rows, dy), store(of_gates, dgates);
+}
+
 }  // namespace podsim

@@ -33,4 +33,10 @@ void swiglu_grad(const View& dy, const View& gate, const View& up, const View& d
 void attention(bool causal, const View& qkv, const View& o);
 void attention_grad(bool causal, const View& d_o, const View& qkv, const View& dqkv);
 
+// Tokens and experts as LocalKind has them.
+void expert_gates(const View& logits, const View& gates);
+void expert_gates_grad(const View& dgates, const View& gates, const View& dlogits);
+void expert_combine(const View& y, const View& gates, const View& x);
+void expert_combine_grad(const View& dx, const View& y, const View& gates, const View& dy, const View& dgates);
+
 }  // namespace podsim
