@@ -50,7 +50,7 @@ TEST_F(TuneTraining, JsonHasWhatTheContractNames) {
   for (const char* key :
        {"rank", "slice", "mesh", "microbatches", "pipeline", "virtual_stages", "remat", "step_s", "mfu", "memory_bytes", "binding", "maxtext", "run"})
     EXPECT_TRUE(plan.contains(key)) << key;
-  EXPECT_EQ(test::keys(plan["mesh"]), (std::vector<std::string>{"slice", "stage", "data", "fsdp", "row", "col"}));
+  EXPECT_EQ(test::keys(plan["mesh"]), (std::vector<std::string>{"slice", "stage", "data", "fsdp", "expert", "row", "col"}));
   int devices = 1;
   for (const auto& [axis, size] : plan["mesh"].items()) devices *= size.get<int>();
   EXPECT_EQ(devices, 8);

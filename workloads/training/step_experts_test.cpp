@@ -23,7 +23,7 @@ TrainingStep step_of_experts(const TrainingMesh& mesh, std::int64_t microbatches
   return step;
 }
 
-/// Of the first step to 1e-5. Of the next two to what float32 roundings do to them, which these models of random weights enlarge: a layer by layer, AdamW by its division.
+/// Of the first step to 1e-5. Of the next two to what float32 roundings do to them, which models of random weights enlarge from layer to layer.
 void expect_numbers_of_one_device(const TrainingStep& step) {
   expect_one_device(step, 1);
   SCOPED_TRACE(to_text(step.mesh));
