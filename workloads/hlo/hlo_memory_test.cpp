@@ -46,6 +46,13 @@ TEST(HloMemoryRules, SortsAndScattersWorkInPlace) {
   EXPECT_EQ(between(add, made + fmt::format(fmt::runtime(scatter), "a")), one);
 }
 
+/// XLA reuses the place of an operand only where neither value is one of several that have to lie in one place.
+TEST(HloMemoryRules, NothingIsWrittenOverWhatWasUpdatedInPlace) {
+  const std::string update = made + " i = s32[] constant(0)\n u = f32[1024] dynamic-update-slice(a, x, i)\n";
+  EXPECT_EQ(between("", update + " last = f32[1024] negate(u)\n"), 2 * one);
+  EXPECT_EQ(between("", made + " n = f32[1024] negate(a)\n last = f32[1024] negate(n)\n"), one);
+}
+
 TEST(HloMemoryRules, AnAsynchronousUpdateIsMadeInPlace) {
   const auto memory = peak_memory_of(module_of(
       "HloModule m, is_scheduled=true\nENTRY e {\n x = f32[1,1024] parameter(0)\n i = s32[] constant(0)\n a = f32[4,1024]{1,0:S(5)} custom-call(), custom_call_target=\"AllocateBuffer\"\n"

@@ -351,7 +351,10 @@ class LiveRanges {
   /// Versions that take the place of an earlier one become one buffer with it.
   void place() {
     buffer_of_.resize(versions_.size());
-    std::vector<bool> taken(versions_.size());
+    // HeapSimulator::RunComputation reuses no place of values that have to lie together, nor for one of them.
+    std::vector<bool> taken(versions_.size()), aliased(versions_.size());
+    for (std::size_t v = 0; v < versions_.size(); ++v)
+      if (versions_[v].previous >= 0) aliased[v] = aliased[static_cast<std::size_t>(versions_[v].previous)] = true;
     for (std::size_t v = 0; v < versions_.size(); ++v) {
       const Version& version = versions_[v];
       buffer_of_[v] = static_cast<int>(v);
@@ -366,7 +369,8 @@ class LiveRanges {
         taken[static_cast<std::size_t>(place)] = true;
         return true;
       };
-      if (!take(version.previous) && !std::any_of(version.others.begin(), version.others.end(), take) && version.result)
+      const auto reuse = [&](int place) { return !aliased[v] && !aliased[static_cast<std::size_t>(place)] && take(place); };
+      if (!take(version.previous) && !std::any_of(version.others.begin(), version.others.end(), reuse) && version.result)
         std::any_of(version.through.begin(), version.through.end(), take);
     }
   }
