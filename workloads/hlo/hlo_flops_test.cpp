@@ -135,7 +135,7 @@ TEST(HloFlops, TransformsCountAsBenchFftDoes) {
   EXPECT_EQ(transform("c64[3,8,64]", "c64[3,8,64] fft(p), fft_type=IFFT, fft_length={8,64}"), (HloTransform{3, 512, false, 5.0 * 512 * 9 * 3}));
   EXPECT_EQ(transform("f32[3,8,64]", "c64[3,8,33] fft(p), fft_type=RFFT, fft_length={8,64}"), (HloTransform{3, 512, true, 2.5 * 512 * 9 * 3}));
   EXPECT_EQ(transform("c64[3,33]", "f32[3,64] fft(p), fft_type=IRFFT, fft_length={64}"), (HloTransform{3, 64, true, 2.5 * 64 * 6 * 3}));
-  EXPECT_EQ(transform("c64[3]", "c64[3] fft(p), fft_type=FFT, fft_length={1}").flops, 0);
+  EXPECT_EQ(transform("c64[3,1]", "c64[3,1] fft(p), fft_type=FFT, fft_length={1}").flops, 0);
 }
 
 TEST(HloFlops, ErrorsSayWhatDoesNotAgree) {

@@ -36,7 +36,8 @@ std::optional<std::string> transform_problem(const HloInstruction& fft, const Hl
   const std::vector<std::int64_t>& lengths = fft.attributes->fft_length;
   const bool forward = kind == "RFFT", back = kind == "IRFFT";
   if (kind != "FFT" && kind != "IFFT" && !forward && !back) return fmt::format("expected fft_type=FFT, IFFT, RFFT or IRFFT, found {}", quoted(kind));
-  if (is_complex(operand.type) == forward || is_complex(result.type) == back)
+  const auto is_of = [](bool reals, const HloShape& shape) { return reals ? is_float(shape.type) : is_complex(shape.type); };
+  if (!is_of(forward, operand) || !is_of(back, result))
     return fmt::format("expected {} from {} to {} numbers, got {} and {}", kind, forward ? "real" : "complex", back ? "real" : "complex", cut_text(operand), cut_text(result));
   if (lengths.empty() || lengths.size() > operand.rank() || result.rank() != operand.rank()) return fmt::format("expected fft_length for the last dimensions of {}, got {}", cut_text(operand), text(lengths));
   std::vector<std::int64_t> wanted = operand.dims, made = operand.dims;

@@ -61,7 +61,7 @@ class Shapes {
       case all_reduce:
       case all_to_all: return each_alike();
       case sort: return attributes_.dimensions.size() == 1 ? each_alike() : fmt::format("expected dimensions={{D}} of sort, found {} of them", attributes_.dimensions.size());
-      case fft: return known(0) ? transform_problem(instruction_, operand(0), shape_) : std::nullopt;
+      case fft: return operands_.size() == 1 ? transform_problem(instruction_, operand(0), shape_) : std::nullopt;
       case all_gather:
       case reduce_scatter: return each_of_blocks();
       case slice: return of_slice();

@@ -67,7 +67,7 @@ TEST(ReadHlo, AttributesAreTyped) {
                  "  %d = f32[1,16] dynamic-slice(%p, %i, %i), dynamic_slice_sizes={1,16}\n"
                  "  %pad = f32[11,23] pad(%p, %i), padding=1_2x-1_8_0\n"
                  "  %c = pred[] compare(%i, %i), direction=GE, type=SIGNED\n"
-                 "  %f = f32[8,16] fft(%p), fft_type=RFFT, fft_length={16}\n"
+                 "  %f = c64[8,9] fft(%p), fft_type=RFFT, fft_length={16}\n"
                  "  %g = f32[8,64] all-gather(%p), channel_id=7, replica_groups=[2,4]<=[4,2]T(1,0), dimensions={1}, use_global_device_ids=true\n"
                  "  %q = f32[8,16] collective-permute(%p), source_target_pairs={{0,1},{1,0}}, channel_id=8\n"
                  "  %u = f32[8,16] custom-call(%p), custom_call_target=\"my \\\"target\\\"\", api_version=API_VERSION_TYPED_FFI, "
