@@ -129,8 +129,8 @@ def tune(
     ..., explain: Optional[bool] = ..., pareto: Optional[_Values] = ..., training: Optional[Union[_Path, Sequence[_Path]]] = ..., maxtext: Optional[_Path] =
     ..., batch_per_device: Optional[_Values] = ..., microbatches: Optional[_Values] = ..., pipeline: Optional[_Values] = ..., virtual_stages: Optional[_Values]
     = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] =
-    ..., shard_optimizer_over_data: Optional[bool] = ..., pad: Optional[bool] = ..., baseline: Optional[_Path] = ..., threads: Optional[_Values] = ..., record:
-    Optional[_Path] = ..., output: Optional[_Path] = ...
+    ..., shard_optimizer_over_data: Optional[_Values] = ..., pad: Optional[bool] = ..., baseline: Optional[_Path] = ..., threads: Optional[_Values] = ...,
+    record: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Union[Tuning, TrainingTuning]: ...
 def calibrate(
     observations: Any = ..., /, *, progress: Progress = ..., from_: Optional[_Values] = ..., op: Optional[_Values] = ..., devices: Optional[_Values] = ...,
