@@ -30,7 +30,6 @@ HloTransform transform_of(const HloInstruction& fft) {
 }
 
 std::optional<std::string> transform_problem(const HloInstruction& fft, const HloShape& operand, const HloShape& result) {
-  if (!operand.is_array() || !result.is_array()) return {};
   const auto text = [](const std::vector<std::int64_t>& numbers) { return fmt::format("[{}]", fmt::join(numbers, ",")).substr(0, 200); };
   const std::string& kind = fft.attributes->fft_type;
   const std::vector<std::int64_t>& lengths = fft.attributes->fft_length;
@@ -40,9 +39,9 @@ std::optional<std::string> transform_problem(const HloInstruction& fft, const Hl
   if (!is_of(forward, operand) || !is_of(back, result))
     return fmt::format("expected {} from {} to {} numbers, got {} and {}", kind, forward ? "real" : "complex", back ? "real" : "complex", cut_text(operand), cut_text(result));
   if (lengths.empty() || lengths.size() > operand.rank() || result.rank() != operand.rank()) return fmt::format("expected fft_length for the last dimensions of {}, got {}", cut_text(operand), text(lengths));
-  std::vector<std::int64_t> wanted = operand.dims, made = operand.dims;
+  std::vector<std::int64_t> wanted = operand.dims;
   std::copy(lengths.begin(), lengths.end(), wanted.end() - static_cast<std::ptrdiff_t>(lengths.size()));
-  made = wanted;
+  std::vector<std::int64_t> made = wanted;
   if (back) wanted.back() = lengths.back() / 2 + 1;
   if (forward) made.back() = lengths.back() / 2 + 1;
   if (operand.dims != wanted) return fmt::format("expected an operand of {} for this fft_length, got {}", text(wanted), cut_text(operand));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/engine/numeric/reference_linear_algebra.hpp"
+#include "workloads/hlo/hlo_transform.hpp"
 #include "workloads/hlo/shared_value.hpp"
 #include "workloads/hlo_values/array_operation.hpp"
 
@@ -166,7 +167,8 @@ Expected<HloArrays> transform_operation(const ArrayOperation& operation) {
   const std::string& kind = operation.attributes().fft_type;
   const bool to_real = kind == "IRFFT", inverse = to_real || kind == "IFFT";
   const std::size_t rank = x.dims.size(), along = lengths.size();
-  std::vector<std::int64_t> whole = x.dims;  // the reader has seen that x and the result fit these lengths
+  if (const auto wrong = transform_problem(operation.instruction, HloShape{x.type, x.dims}, shape)) return operation.error(*wrong);
+  std::vector<std::int64_t> whole = x.dims;
   std::copy(lengths.begin(), lengths.end(), whole.end() - static_cast<std::ptrdiff_t>(along));
   double count = 1;
   for (const std::int64_t length : whole) count *= static_cast<double>(length);
