@@ -290,5 +290,44 @@ TEST(Check, AModuleOfWhichNoDataProveAnythingIsNotProvenUnlessItIsWrong) {
   }
 }
 
+/// 1 where exp(-80 |x|) is above 0, plus `mistake`: in float64 everywhere, in float32 for fractions and where |x| is at most 1.
+class Positives final : public SourceModule {
+ public:
+  explicit Positives(double mistake) : mistake_{mistake} {}
+  Status execute(int, DeviceId, std::span<const Values> reads, std::span<Values> writes) const override {
+    for (std::size_t i = 0; i < reads[0].size(); ++i) writes[0][i] = count(reads[0][i], true) + mistake_;
+    return success();
+  }
+  Expected<Results> results(const std::vector<std::vector<Values>>& inputs, std::optional<Roundings> roundings, Cancellation) const override {
+    Results made;
+    for (const std::vector<Values>& of_device : inputs) {
+      Values& counts = made.outputs.emplace_back().emplace_back();
+      for (const double x : of_device[0]) counts.push_back(count(x, roundings.has_value()));
+    }
+    return made;
+  }
+
+ private:
+  static double count(double x, bool rounds) { return std::exp(-80 * std::abs(x)) > (rounds ? 0x1p-126 : 0.0) ? 1 : 0; }
+  double mistake_;
+};
+
+TEST(Check, WholeNumbersThatRoundingsChangeAreProvenOnOtherData) {
+  const auto report = [](double mistake) {
+    Buffer counts = output("Y", {64}, {{}});
+    counts.dtype = DType::s32;
+    Schedule schedule{"module", mesh_of({{"x", 1, true}}), {{every_device(mesh_of({{"x", 1, true}})), {input("X", {64}, {{}}), counts}, {}}}, SourceResults{}};
+    Program& program = schedule.programs[0];
+    Local task{LocalKind::opaque, {whole(program, 0)}, {whole(program, 1)}};
+    task.opaque.operation = 0;
+    add(program, "count", task);
+    schedule.source = std::make_shared<const Positives>(mistake);
+    return checked(schedule);
+  };
+  const CheckReport right = report(0), wrong = report(1);
+  EXPECT_TRUE(right.ok) << to_text(right.problems);
+  EXPECT_FALSE(wrong.ok || wrong.not_proven) << to_text(wrong.problems);
+}
+
 }  // namespace
 }  // namespace podsim

@@ -70,7 +70,7 @@ std::unique_ptr<NumericEngine> make_numeric_engine(const NumericOptions& options
 /// The difference between the outputs of an engine and the reference result of the schedule's `computes` on the same inputs.
 ///
 /// Tolerances are relative to the largest |element| of an output. Of products and collectives: 1e-5 for float32, 2^-8 (1 + stores of one partial sum)
-/// if the schedule has bf16 buffers (stores_of_partial_sums()), 2^-4 and 2^-3 in its place where it stores results in f8e4m3fn and f8e5m2. Integers are exact. Of a graph of operations at least that; and 8 times what roundings do to the
+/// if the schedule has bf16 buffers (stores_of_partial_sums()), 2^-4 and 2^-3 in its place where it stores results in f8e4m3fn and f8e5m2. Integers are exact, but where roundings change what a module makes of them: that proves nothing. Of a graph of operations at least that; and 8 times what roundings do to the
 /// reference: it is evaluated again, a few times, with every result that is not just moved off by one part in 2^24 (float32) or in 2^9 (bf16; as many
 /// of these as the stores of one partial sum are per node of the longest path), up or down at random, and with each term of a K-term sum off by
 /// sqrt(K) times that. So a tolerance grows with depth, length of sums and cancellation as the errors themselves do, whatever the operations.
