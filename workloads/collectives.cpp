@@ -181,6 +181,28 @@ CellRule cells_along(const System& system) {
   };
 }
 
+CollectiveChooser as_nccl(ChunkRule chunks) {
+  const auto direct = always("direct"), by_level = always("hierarchical", chunks);
+  PODSIM_ASSERT(direct && by_level);
+  return [direct = *direct, by_level = *by_level, otherwise = ring_or_line(chunks)](const Schedule& schedule, const Program& program, const Collective& collective) -> Expected<CollectiveAlgorithm> {
+    if (collective.kind == CollectiveKind::all_to_all) return direct(schedule, program, collective);
+    std::vector<AxisView> levels;
+    for (const AxisView& axis : collective.axes) {
+      if (axis != schedule.mesh.whole(axis.axis)) {
+        levels.push_back(axis);
+        continue;
+      }
+      for (const AxisView& factor : schedule.mesh.factors(axis.axis)) levels.push_back(factor);
+    }
+    std::erase_if(levels, [](const AxisView& level) { return level.size == 1; });
+    auto usual = otherwise(schedule, program, collective);
+    if (levels.size() < 2 || !usual) return usual;
+    const auto leveled = on_factors(by_level, std::move(levels))(schedule, program, collective);
+    if (!leveled) return leveled.error();
+    return first_or_second(*leveled, *usual);
+  };
+}
+
 CollectiveChooser direct_between_slices(const System& system, CollectiveChooser otherwise) {
   const auto direct_one = always("direct");
   PODSIM_ASSERT(direct_one);
@@ -200,5 +222,7 @@ CollectiveChooser direct_between_slices(const System& system, CollectiveChooser 
     return between ? direct_one(schedule, program, collective) : otherwise(schedule, program, collective);
   };
 }
+
+bool is_rule(std::string_view policy) { return policy == by_dimension_name || policy == direct_between_slices_name || policy == nccl_name; }
 
 }  // namespace podsim

@@ -40,4 +40,13 @@ CellRule cells_along(const System& system);
 inline constexpr std::string_view direct_between_slices_name = "direct-between-slices";
 CollectiveChooser direct_between_slices(const System& system, CollectiveChooser otherwise);
 
+/// As NCCL does it. All-to-alls by `direct`, as it makes them of sends and receives. The ranks of a collective that has several in each of several nodes by `hierarchical`, in chunks: NCCL's
+/// rings enter and leave each node by all of its network cards at once, which chunks that go within nodes and between them do as well. All others as in ring_or_line().
+/// Of rings and trees NCCL takes the faster one; trees are left out here. As a policy of runs: "nccl".
+inline constexpr std::string_view nccl_name = "nccl";
+CollectiveChooser as_nccl(ChunkRule chunks);
+
+/// Whether a policy of runs has that name and chooses by a rule, without simulating: by-dimension, direct-between-slices, nccl.
+bool is_rule(std::string_view policy);
+
 }  // namespace podsim

@@ -102,6 +102,7 @@ Expected<TrainingRequest> training_request(const Options& options, const Console
     if (!algorithm) return Diagnostic{option("algorithms"), algorithm.error().message + "; of training steps one, or none for the fastest"};
     request.spec.layers.algorithm = (*algorithm)->name;
   }
+  request.spec.collectives = usual_step_collectives(request.systems.front());
   if (options.given("collectives")) {
     const auto policy = parse_policy(options.text("collectives"), option("collectives"));
     if (!policy) return policy.error();

@@ -53,7 +53,7 @@ OptionGroup tuning_options() {
   return {
       {"gemm", written_as(Form::gemm, words("m=M,n=N,k=K[,dtype=bf16]")), "products that have nothing to do with each other; repeatable"},
       {"algorithms", written_as(Form::named_texts, word("NAME[,...]", fmt::format("{}", fmt::join(PlanChoices{}.algorithms, ",")))), "which algorithms products may use"},
-      {"collectives", no_field(word("NAME[,...]")), "ways to lower the collectives of products: by-dimension, auto, algorithms; left out: by-dimension and ring, up to 16 devices auto too. Of a training step one; left out: by-dimension"},
+      {"collectives", no_field(word("NAME[,...]")), "ways to lower the collectives of products: by-dimension, auto, algorithms; left out: by-dimension and ring, up to 16 devices auto too. Of a training step one; left out: as `run` does"},
       {"pass", word("forward|backward|both", "both"), "what is to be fast"},
       {"max-slice-count", word("S", "64"), "the largest slice count looked at"},
       {"block", word("B", "8"), "rows or columns of a slice's interleaved blocks"},

@@ -238,8 +238,8 @@ Json links_json(const Run& run, const std::vector<LinkMetrics>& links) {
 namespace {
 
 /// How the calls of a schedule were simulated; empty: it has none, or they were asked to be inlined.
-std::string calls_text(const CallSummary& calls) {
-  const std::string beside = calls.beside == 0 ? "" : fmt::format("; {} beside transfers that draw on their memory or cores, which is not counted: {}", calls.beside, calls.why_beside);
+std::string calls_text(const CallSummary& calls, double time) {
+  const std::string beside = calls.beside == 0 ? "" : fmt::format("; {} beside transfers that draw on their memory, at most {} of the time and not counted: {}", calls.beside, percent(calls.beside_at_most_s / time), calls.why_beside);
   if (calls.inlined == 0) return calls.played == 0 ? std::string{} : fmt::format("{}, each played as one task{}", calls.played, beside);
   if (calls.played == 0) return "inlined: " + calls.why_inlined;
   return fmt::format("{} played as one task each, {} inlined, the first as {}{}", calls.played, calls.inlined, calls.why_inlined, beside);
@@ -340,7 +340,7 @@ Json row_json(const Row& row) {
     if (hlo.memory) json.set("module_memory_bytes", module_memory_json(*hlo.memory));
   }
   if (row.calls.played + row.calls.inlined > 0)
-    json.set("calls", Json{{"played", row.calls.played}, {"inlined", row.calls.inlined}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside", row.calls.beside}, {"why_beside", or_null(row.calls.why_beside)}});
+    json.set("calls", Json{{"played", row.calls.played}, {"inlined", row.calls.inlined}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside", row.calls.beside}, {"beside_at_most_s", row.calls.beside_at_most_s}, {"why_beside", or_null(row.calls.why_beside)}});
   json.set("trust", trust_json(r.trust));
   return json;
 }
@@ -450,7 +450,7 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
   rows.push_back({"link traffic", bytes_text(r.link_bytes) + " (payload x hops)"});
   rows.push_back({"peak memory", to_text(Bytes{r.peak_memory_bytes}) + " per device" + (row.over_hbm ? ": more than the device has" : "")});
   rows.push_back({"task instances", std::to_string(r.tasks)});
-  if (const std::string calls = calls_text(row.calls); !calls.empty()) rows.push_back({"calls", calls});
+  if (const std::string calls = calls_text(row.calls, row.result.makespan_s); !calls.empty()) rows.push_back({"calls", calls});
   if (row.problem.program)
     rows.push_back({"received", fmt::format("{} B per device in {} collectives; contains all-gather: {}", row.problem.program->cost.received.count(), row.problem.program->cost.collectives,
                                             row.problem.program->contains_all_gather ? "yes" : "no")});

@@ -93,6 +93,7 @@ Expected<Seconds> predict_step(const Observation& row, const Study& study, const
   const auto system = system_of_step(row, *step, base);
   if (!system) return system.error();
   TrainingSpec spec{*step};
+  spec.collectives = usual_step_collectives(*system);
   spec.layers.algorithm = step_named(study, row.step)->products;
   RunOptions options;
   options.threads = 1;

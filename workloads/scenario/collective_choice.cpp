@@ -255,6 +255,7 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (policy.algorithm.empty()) return CollectiveChoices{{}, ring_or_line(chunks)};
   if (policy.algorithm == by_dimension_name && states_auto(schedule)) return choose_each(system, schedule, policy, chunks, options, by_dimension(chunks, cells_along(system)));
   if (policy.algorithm == by_dimension_name) return CollectiveChoices{{}, by_dimension(chunks, cells_along(system))};
+  if (policy.algorithm == nccl_name) return CollectiveChoices{{}, as_nccl(chunks)};
   if (policy.algorithm == direct_between_slices_name) return CollectiveChoices{{}, direct_between_slices(system, by_dimension(chunks, cells_along(system)))};
   const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);
   if (!lowering) return Diagnostic{of_field("collectives"), lowering.error().message};

@@ -315,7 +315,7 @@ std::span<const FieldKind> scenario_fields() {
       FieldKind{.name = "wang_operand", .group = problem, .form = word, .placeholder = "x|w", .help = "which operand of wang OS travels; left out: the one with more bytes times hops",
                 .problems = {"gemm"}},
       FieldKind{.name = "collectives", .group = problem, .form = text, .placeholder = "NAME|auto",
-                .help = "the algorithm of the collectives of a GEMM or program; auto: each the fastest, on a folded axis also several physical ones at once; left out: ring, or line on open axes, of a training step between slices direct, of a module on GPUs auto, as NCCL chooses, and on TPUs as compiled",
+                .help = "the algorithm of the collectives of a GEMM or program; auto: each the fastest, on a folded axis also several physical ones at once; left out: ring, or line on open axes, of a training step between slices direct and on GPUs nccl (all-to-alls direct, over several GPUs of several nodes hierarchical, else rings), of a module on GPUs auto, as NCCL chooses, and on TPUs as compiled",
                 .problems = {"gemm", "program", "training", "hlo"}, .usual = true, .check = [](Text value, Kind) { return status_of(parse_policy(value, of_field("collectives"))); }},
       FieldKind{.name = "given", .group = problem, .form = text, .placeholder = "X[,W,dY]",
                 .help = "operands of --gemm that are there as an algorithm needs them; any other one that it needs on several devices at once begins split over all of them and is gathered first, "

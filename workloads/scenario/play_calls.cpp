@@ -12,6 +12,7 @@
 #include "sim/analysis/operations.hpp"
 #include "sim/analysis/peak_memory.hpp"
 #include "sim/model/routes.hpp"
+#include "sim/model/shared_memory.hpp"
 #include "sim/schedule/text.hpp"
 #include "workloads/scenario/simulate.hpp"
 
@@ -264,6 +265,7 @@ class Inexactness {
     for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
       times_.emplace_back(model, timeline, p);
       for (InexactCalls* found : {&found_.by_links, &found_.by_memory}) found->chosen.emplace_back(model.costs[p].size(), false);
+      found_.longer.emplace_back(model.costs[p].size());
     }
   }
 
@@ -317,38 +319,55 @@ class Inexactness {
         const bool moves = cost.kind == TaskCost::Kind::transfer && cost.flow_bytes > 0, works = cost.kind == TaskCost::Kind::work && !cost.on_core && cost.memory_bytes > 0;
         if (!moves && !works) continue;
         const Participants& who = model_.deployment.who(p, t);
+        const double passes = model_.machine->chip.transfer_memory_passes;
         each_activity(p, t, [&](std::size_t l, const Interval& when) {
-          use_memory(p, p, t, when);
-          if (const std::uint32_t q = moves ? model_.deployment.places[who.to[l]].program : p; q != p) use_memory(q, p, t, when);
+          const std::uint32_t node = model_.deployment.programs[p].devices[l];
+          if (works) return use_memory(node, p, t, when, cost.memory_bytes);
+          use_memory(node, p, t, when, passes * cost.flow_bytes);
+          use_memory(who.to[l], p, t, when, (arrival_adds(model_, p, t, l) ? 2 : 1) * passes * cost.flow_bytes);
         });
       }
+    for (const auto& [call, seconds] : drawn_) {
+      Seconds& longer = found_.longer[call.program][call.task];
+      longer = std::max(longer, seconds);
+    }
   }
 
-  /// Of a program's devices, by a task of `user`.
-  void use_memory(std::uint32_t program, std::uint32_t user, std::size_t task, const Interval& when) {
+  /// That of a node, by a task of program `user`.
+  void use_memory(std::uint32_t node, std::uint32_t user, std::size_t task, const Interval& when, double bytes) {
+    const std::uint32_t program = model_.deployment.places[node].program;
     times_[program].each_during(when, [&](std::size_t call) {
+      drawn_[{program, call, node}] += Seconds{bytes / model_.machine->chip.hbm_bandwidth.count()};
       choose(found_.by_memory, program, call, [&] {
         return fmt::format("{} uses the memory of {} at the same time", name_of_task(model_, user, task), name_of_task(model_, program, call));
       });
     });
   }
 
+  struct CallOnNode {
+    std::uint32_t program = 0;
+    std::size_t task = 0;
+    std::uint32_t node = 0;
+    friend auto operator<=>(const CallOnNode&, const CallOnNode&) = default;
+  };
+
   const Model& model_;
   const Timeline& timeline_;
   std::vector<CallTimes> times_;
+  std::map<CallOnNode, Seconds> drawn_;  // how long the memory takes for what is drawn beside a call
   InexactPlay found_;
 };
-
-}  // namespace
 
 bool shares_cores(const Machine& machine) {
   const auto& shares = machine.software.core_share;
   return std::any_of(shares.begin(), shares.end(), [](double share) { return share > 0; });
 }
 
+}  // namespace
+
 Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered, const RunOptions& options) {
   if (!system.placement.speed.empty()) return PlayableCalls{nullptr, "cores differ in speed"};
-  if (shares_cores(system.machine) && tasks_written_out(lowered) <= options.most_written_out) return PlayableCalls{nullptr, cores_shared};
+  if (shares_cores(system.machine)) return PlayableCalls{nullptr, "transfers take time of the core (software.core_share)"};
   auto calls = std::make_shared<PlayedCalls>(lowered.programs.size(), std::vector<PlayedCall>(lowered.functions.size()));
   for (std::size_t p = 0; p < lowered.programs.size(); ++p) {
     std::vector<bool> done(lowered.functions.size(), false);

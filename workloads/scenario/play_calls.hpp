@@ -16,9 +16,6 @@ namespace podsim {
 /// or the memory of its devices meanwhile. play_calls() asks beforehand that every function folds to one class of devices, that cores are of equal speed and
 /// that transfers take none of their time; inexact_calls() looks at the rest after the run.
 
-inline constexpr const char* cores_shared = "transfers take time of the core (software.core_share)";
-bool shares_cores(const Machine& machine);
-
 /// The functions of a lowered schedule on a system, ready to be played; or the reason why calls must be inlined.
 struct PlayableCalls {
   std::shared_ptr<const PlayedCalls> calls;  // null: they cannot be played
@@ -52,9 +49,10 @@ struct InexactCalls {
   std::string why;  // of the first one
 };
 /// By cause: other times of their devices or links in use, of which nothing is known but that the time is another one; and memory that a transfer or DMA draws
-/// beside them, which slows what is limited by memory in a call (at most as the bytes beside it take).
+/// beside them, which slows what is limited by memory in a call.
 struct InexactPlay {
   InexactCalls by_links, by_memory;
+  std::vector<std::vector<Seconds>> longer{};  // [program][task]: at most by how much, as the memory takes for the bytes beside a call; zero for the others
 };
 InexactPlay inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts);
 

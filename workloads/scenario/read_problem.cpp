@@ -162,7 +162,7 @@ Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation&
 }
 
 Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where) {
-  if (!text.empty() && text != "auto" && text != by_dimension_name && text != direct_between_slices_name)
+  if (!text.empty() && text != auto_name && !is_rule(text))
     if (const auto known = lowering_named(text); !known) return Diagnostic{where, known.error().message};
   return CollectivePolicy{text, {}};
 }

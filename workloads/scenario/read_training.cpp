@@ -149,6 +149,7 @@ Expected<TrainingSpec> read_training(const Fields& fields, const System& system,
     if (!count) return count.error();
     spec.layers.slice_count = *count;
   }
+  if (default_dtype != DType::f32) spec.collectives = usual_step_collectives(system);
   if (fields.has("collectives")) {
     const auto policy = parse_policy(fields.text("collectives"), fields.where("collectives"));
     if (!policy) return policy.error();

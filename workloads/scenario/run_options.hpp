@@ -13,9 +13,9 @@ namespace podsim {
 class ChosenLowerings;
 std::shared_ptr<ChosenLowerings> no_lowerings_yet();
 
-/// Calls beside which only the memory or the cores of their devices are shared are written out where that is at most so many tasks: a fifth of a second and 80 MB, as
+/// Calls beside which only the memory of their devices is shared are written out where that is at most so many tasks: a fifth of a second and 80 MB, as
 /// 4 us and 1.6 kB for each, of a step of Nemotron 340B with 0.6 million (2.4 s of a core, 0.99 GB) to 4.9 million (21 s, 7.7 GB) `--calls inline`. A fit or a search has hundreds
-/// of such steps: five times as many tasks made one six times as long. The calls of a larger model are played, and the run says that what is beside them is not counted.
+/// of such steps: five times as many tasks made one six times as long. The calls of a larger model are played where all that they could wait for the memory is less than a thousandth of the time (or where they are too many for the computer's memory), and the run says how much.
 inline constexpr double most_written_out_for_sharing = 5e4;
 
 /// Options of a run and of the simulations that choose what is left open before it. Every loop of this library observes them.

@@ -25,6 +25,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+constexpr double most_left_out = 1e-1;  // of a run: what calls beside transfers may wait for memory and be played all the same
 constexpr double instances_per_second = 4e6, bytes_per_instance = 20;  // of des, recorded: podsim_bench
 
 /// The memory of a module, in the order of its text, as `show hlo` tells it.
@@ -70,11 +71,18 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
           Cause::too_large};
 }
 
-/// Errors: without `force` more tasks than memory should be spent on. `tasks`: what the result has.
+constexpr double bytes_per_task = 1600;  // 1.32 GB for 883 thousand tasks, recorded: a step of Nemotron-4 340B on 128 chips, 16 microbatches
+
+/// What memory should be spent on.
+double most_written_out(const RunOptions& options) {
+  constexpr double instances_per_task = 16;  // 10 GB
+  return options.force ? std::numeric_limits<double>::infinity() : options.most_instances / instances_per_task;
+}
+
+/// Errors: `tasks`, which the result has, are more.
 Status check_written_out(const Schedule& schedule, double tasks, const RunOptions& options) {
-  constexpr double bytes_per_task = 1600, instances_per_task = 20;  // 1.32 GB for 883 thousand tasks, recorded: a step of Nemotron-4 340B on 128 chips, 16 microbatches
-  const double most = options.most_instances / instances_per_task;
-  if (tasks <= most || options.force) return success();
+  const double most = most_written_out(options);
+  if (tasks <= most) return success();
   return Diagnostic{{},
                     fmt::format("the calls of {} written out are {:.3g} million tasks, about {:.2g} GB; expected less than {:.3g} million, or `force` to run it. Played as one task each, which `calls` "
                                 "auto on des does where it is exact, they need no more than the functions; explaining a run writes them out",
@@ -207,7 +215,7 @@ std::vector<Coverage> operations_of(const Problem& problem, const System& system
 /// nullopt: ring, or line on open axes, as in fits, and what a plan says.
 std::optional<OtherLowering> other_lowering(const System& system, const Problem& problem) {
   const CollectivePolicy& policy = problem.collectives;
-  if (policy.algorithm == by_dimension_name || policy.algorithm == direct_between_slices_name) return std::nullopt;
+  if (is_rule(policy.algorithm)) return std::nullopt;
   if (brings_its_own_tasks(problem)) return OtherLowering{problem.summary.algorithm};
   if (policy.algorithm.empty()) return std::nullopt;
   const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);  // none: auto
@@ -248,15 +256,37 @@ Status inline_all_calls(Run& run, std::string why, const RunOptions& options) {
   return success();
 }
 
-/// Those whose play was not exact; those that share memory only where they become few tasks. Merged into `inexact.by_links`.
-const InexactCalls& calls_to_write_out(const Schedule& schedule, InexactPlay& inexact, const RunOptions& options) {
+/// By how much the run is longer, at most, with what calls beside transfers wait for memory.
+Expected<Seconds> waits_for_memory(const Run& run, const InexactPlay& inexact, const RunOptions& options) {
+  Model longer = run.model;
+  for (std::size_t p = 0; p < longer.costs.size(); ++p)
+    for (std::size_t t = 0; t < longer.costs[p].size(); ++t) longer.costs[p][t].work = longer.costs[p][t].work + inexact.longer[p][t];
+  RunControl control = options.control;
+  control.record = false;
+  const auto timeline = options.engine->run(longer, control);
+  if (!timeline) return timeline.error();
+  if (timeline->interrupted) return cancelled_work();
+  return std::max(Seconds{}, to_seconds(timeline->makespan) - to_seconds(run.timeline.makespan));
+}
+
+/// Those whose play was not exact, of what `inexact` found. Those that only share memory: where they become few tasks, or may wait long and memory allows it; else `run` says how long at most.
+Expected<InexactCalls> calls_to_write_out(Run& run, InexactPlay inexact, const RunOptions& options) {
+  CallSummary& calls = run.row.calls;
   InexactCalls all = inexact.by_links;
   for (std::size_t p = 0; p < all.chosen.size(); ++p)
     for (std::size_t t = 0; t < all.chosen[p].size(); ++t)
       if (inexact.by_memory.chosen[p][t] && !all.chosen[p][t]) all.chosen[p][t] = true, ++all.count;
   if (all.why.empty()) all.why = inexact.by_memory.why;
-  if (all.count > inexact.by_links.count && tasks_written_out(schedule, all.chosen) <= options.most_written_out) inexact.by_links = std::move(all);
-  return inexact.by_links;
+  calls.beside = 0, calls.beside_at_most_s = 0, calls.why_beside.clear();
+  const double tasks = tasks_written_out(*run.lowered, all.chosen);
+  if (all.count == inexact.by_links.count || tasks <= options.most_written_out) return all;
+  const auto waits = waits_for_memory(run, inexact, options);
+  if (!waits) return waits.error();
+  if (*waits > most_left_out * to_seconds(run.timeline.makespan) && tasks <= most_written_out(options)) return all;
+  calls.beside = inexact.by_memory.count;
+  calls.beside_at_most_s = waits->count();
+  calls.why_beside = std::move(inexact.by_memory.why);
+  return std::move(inexact.by_links);
 }
 
 /// Those whose play was not exact.
@@ -385,17 +415,15 @@ Expected<std::optional<Metrics>> run_exactly(Run& run, const RunOptions& options
   if (run.model.calls != nullptr) {
     const auto conflicts = call_conflicts(*run.system, *run.lowered);
     if (!conflicts) return conflicts.error();
-    InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
-    if (const InexactCalls& written = calls_to_write_out(*run.lowered, inexact, options); written.count > 0) {
+    const auto written = calls_to_write_out(run, inexact_calls(run.model, run.timeline, *conflicts), options);
+    if (!written) return written.error();
+    if (written->count > 0) {
       // Without those calls other ones may begin at other times, so it looks again.
       std::shared_ptr<const PlayedCalls> calls = run.model.calls;
-      if (auto ok = inline_some_calls(run, written, options); !ok) return ok.error();
+      if (auto ok = inline_some_calls(run, *written, options); !ok) return ok.error();
       if (auto ok = add_model(run, options, std::move(calls)); !ok) return ok.error();
       return run_exactly(run, options);
     }
-    const bool share_cores = shares_cores(run.system->machine);
-    run.row.calls.beside = share_cores ? calls_in(*run.lowered) : inexact.by_memory.count;
-    run.row.calls.why_beside = share_cores ? cores_shared : std::move(inexact.by_memory.why);
     run.row.calls.played = calls_in(*run.lowered);
   }
   return measured;

@@ -71,6 +71,10 @@ Schedule layer_alone(const StepParts& parts) {
 
 }  // namespace
 
+std::string usual_step_collectives(const System& system) {
+  return std::string{system.machine.interconnect == Interconnect::rail ? nccl_name : direct_between_slices_name};
+}
+
 Expected<PlannedTraining> choose_layers(const System& system, const TrainingSpec& spec, const RunOptions& options) {
   TrainingStep step = spec.step;
   const auto axes = step_axes(system.mesh);

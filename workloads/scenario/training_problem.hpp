@@ -14,6 +14,9 @@
 
 namespace podsim {
 
+/// How the collectives of a step are lowered where nobody says it: on GPUs as NCCL does; on other machines by dimension, between slices directly.
+std::string usual_step_collectives(const System& system);
+
 /// What a training step leaves open: how the products of layers are computed along row and col.
 struct LayerChoices {
   std::string algorithm{};       // one of gemm_algorithms(); empty: the fastest of collective, wang and meshslice
