@@ -364,7 +364,7 @@ void expect_unbeaten(const std::string& on, std::vector<std::string> axes) {
 
 TEST(Cheapest, IsNotBeatenByANameInAnyOrderOfTheAxes) {
   expect_unbeaten("--machine tpu_v6e --slice 8x4 --mesh a=2,b=4,c=4 --collective all-reduce --bytes 512MiB", {"a", "c", "b"});
-  expect_unbeaten("--machine tpu_v4 --slice 2x2x4 --mesh a=4,b=2,c=2 --collective all-reduce --bytes 1MiB --fail 0.0.3-0.0.0", {"c", "b", "a"});
+  expect_unbeaten("--machine tpu_v4 --slice 2x2x4 --mesh a=4,b=2,c=2 --collective all-reduce --bytes 1MiB --fail 0.0.0-1.0.0", {"c", "b", "a"});
   expect_unbeaten("--machine gb200_nvl72 --slice 2x8 --mesh a=4,b=2,c=2 --collective all-reduce --bytes 64MiB", {"a", "b", "c"});
   // By picoseconds, too.
   expect_unbeaten("--machine tpu_v6e --slice 8x4 --mesh a=2,b=16 --collective all-reduce --bytes 512", {"a", "b"});
