@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/base/utf8.hpp"
+
 namespace podsim {
 
 namespace {
@@ -41,6 +43,7 @@ Expected<std::optional<CsvRow>> CsvReader::next() {
   }
   if (at_ == text_.size()) return std::optional<CsvRow>{};
 
+  const std::size_t begin = at_, line_begin = line_begin_;
   CsvRow row{{}, here()};
   while (true) {
     while (at_ < text_.size() && blanks.find(text_[at_]) != std::string_view::npos) ++at_;
@@ -54,6 +57,13 @@ Expected<std::optional<CsvRow>> CsvReader::next() {
     }
     if (at_line_end()) break;
     ++at_;  // the comma
+  }
+  if (const auto bad = first_non_text(text_.substr(begin, at_ - begin))) {
+    for (at_ = begin, line_ = row.where.line, line_begin_ = line_begin; at_ < begin + *bad;) {
+      if (text_[at_] == '\n') new_line();
+      else ++at_;
+    }
+    return Diagnostic{here(), "expected text in UTF-8 without NUL, got " + quoted(text_.substr(at_, 1))};
   }
   if (at_ < text_.size() && text_[at_] == '\r') ++at_;
   if (at_ < text_.size()) new_line();

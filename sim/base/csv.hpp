@@ -23,7 +23,8 @@ struct CsvRow {
 
 /// Reads rows separated by LF or CRLF. A byte order mark, empty lines and lines that begin with `#` are skipped. A quoted field (`"a, ""b"" c"`) may
 /// contain commas, doubled quotes and line breaks. Unquoted fields lose the spaces and tabs at both ends.
-/// Errors: a quoted field without its closing quote, or with text behind it. `text` must outlive the reader.
+/// Errors: a quoted field without its closing quote, or with text behind it; a row that is not UTF-8, or holds NUL (what is skipped may hold any bytes).
+/// `text` must outlive the reader.
 class CsvReader {
  public:
   CsvReader(std::string_view text, std::string file);

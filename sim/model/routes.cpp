@@ -79,10 +79,12 @@ std::uint32_t RouteTable::inner_route(DeviceId sender, DeviceId receiver) {
 
 Expected<std::uint32_t> RouteTable::find(const Op& op, DeviceId sender, DeviceId receiver) {
   const ChipId from = placement_.chip_of[sender.index()], to = placement_.chip_of[receiver.index()];
-  if (from == to) return inner_route(sender, receiver);
-  const RouteOptions options = options_for(op, sender);
   const auto* shift = std::get_if<Shift>(&op);
   const InSwitch role = shift == nullptr ? InSwitch::none : shift->in_switch;
+  if (from == to && role != InSwitch::none && sender != receiver)
+    return Diagnostic{{}, fmt::format("a switch can add up or copy between chips alone; devices {} and {} are of one", sender.value, receiver.value)};
+  if (from == to) return inner_route(sender, receiver);
+  const RouteOptions options = options_for(op, sender);
   int order = 0;
   if (!options.dimension_order.empty()) order = orders_.try_emplace(options.dimension_order, static_cast<int>(orders_.size()) + 1).first->second;
   const auto [number, added] = numbers_.add({from.value, to.value, (order * 4 + static_cast<int>(role)) * 3 + options.antipodal_sign + 1}, static_cast<std::uint32_t>(routes_.size()));

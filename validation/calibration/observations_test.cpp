@@ -245,5 +245,22 @@ TEST(Csv, QuotesMustEnd) {
   EXPECT_EQ(to_text(more.next().error()), "f:1:4: a comma or the end of the line must follow a quoted field, got \"b\"");
 }
 
+TEST(Csv, RowsAreTextInUtf8AndPlacesCountBytes) {
+  const auto error = [](std::string_view text) {
+    CsvReader reader{text, "f"};
+    while (true) {
+      const auto row = reader.next();
+      if (!row) return to_text(row.error());
+      if (!*row) return std::string{};
+    }
+  };
+  const std::string expected = "expected text in UTF-8 without NUL, got ";
+  EXPECT_EQ(error("a,b\n1,in\xec" "d\n"), "f:2:5: " + expected + "\"\\xec\"");
+  EXPECT_EQ(error("a,b\n1,\"in\n\xc3\"\n"), "f:3:1: " + expected + "\"\\xc3\"") << "the first byte of a letter whose second is missing";
+  EXPECT_EQ(error("\xEF\xBB\xBF\xff,b\n"), "f:1:1: " + expected + "\"\\xff\"");
+  EXPECT_EQ(error(std::string_view{"a\0b", 3}), "f:1:2: " + expected + "\"\\x00\"");
+  EXPECT_EQ(error("# \xec: nobody reads this\na,\xc3\xa9t\xc3\xa9\n"), "");
+}
+
 }  // namespace
 }  // namespace podsim

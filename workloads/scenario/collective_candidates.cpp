@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <numeric>
 
 #include "algorithms/collectives/builder.hpp"
+#include "sim/base/text.hpp"
 #include "workloads/collectives.hpp"
 
 namespace podsim {
 
 namespace {
 
-constexpr std::string_view over = " over ", backwards = " reversed", in = " in ", chunks_word = " chunks";
+constexpr std::string_view over = " over ", ordered = " order ", in = " in ", chunks_word = " chunks";
 
 /// The physical dimensions of the collective's only axis; none if it does not fold several.
 std::vector<AxisView> factors_of(const Mesh& mesh, const Collective& collective) {
@@ -26,11 +28,59 @@ bool is_rooted(CollectiveKind kind) { return kind == CollectiveKind::broadcast |
 /// Whether the result does not depend on the order of the axes: of one root the position is another one then.
 bool has_any_order(CollectiveKind kind) { return kind == CollectiveKind::all_reduce || is_rooted(kind); }
 
-/// The position along the axes in reverse order.
-std::int64_t reversed_position(const std::vector<AxisView>& axes, std::int64_t position) {
-  std::int64_t reversed = 0;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) reversed = reversed * axis->size + position % axis->size, position /= axis->size;
-  return reversed;
+/// Positions in a list of axes; empty: as they are.
+using AxisOrder = std::vector<std::size_t>;
+
+/// All orders of so many axes but the one that they have. 24 orders of four axes are simulated in a second; of more the reverse one stands for all.
+std::vector<AxisOrder> other_orders(std::size_t axes) {
+  constexpr std::size_t most = 4;
+  AxisOrder order(axes);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (axes > most) return {AxisOrder(order.rbegin(), order.rend())};
+  std::vector<AxisOrder> orders;
+  while (std::next_permutation(order.begin(), order.end())) orders.push_back(order);
+  return orders;
+}
+
+std::string ordered_name(const Mesh& mesh, const Collective& collective, bool on_factors, std::size_t part) {
+  return on_factors ? std::to_string(part + 1) : mesh.name(collective.axes[part]);
+}
+
+/// What Lowering::order says of this collective's axes, or of its dimensions.
+std::string order_text(const Mesh& mesh, const Collective& collective, bool on_factors, const AxisOrder& order) {
+  std::string text;
+  for (const std::size_t axis : order) text += (text.empty() ? "" : ",") + ordered_name(mesh, collective, on_factors, axis);
+  return text;
+}
+
+/// The inverse; nullopt: it is the order of other axes.
+std::optional<AxisOrder> order_of(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
+  if (lowering.order.empty()) return AxisOrder{};
+  const std::size_t axes = lowering.on_factors ? factors_of(mesh, collective).size() : collective.axes.size();
+  AxisOrder order;
+  for (const std::string& name : split(lowering.order)) {
+    std::size_t axis = 0;
+    while (axis < axes && ordered_name(mesh, collective, lowering.on_factors, axis) != name) ++axis;
+    if (axis == axes || std::find(order.begin(), order.end(), axis) != order.end()) return std::nullopt;
+    order.push_back(axis);
+  }
+  return order.size() == axes ? std::optional{order} : std::nullopt;
+}
+
+template <class T>
+std::vector<T> in_order(const std::vector<T>& all, const AxisOrder& order) {
+  if (order.empty()) return all;
+  std::vector<T> result;
+  for (const std::size_t i : order) result.push_back(all[i]);
+  return result;
+}
+
+/// The position along the axes in this order.
+std::int64_t position_in(const std::vector<AxisView>& axes, const AxisOrder& order, std::int64_t position) {
+  std::vector<std::int64_t> coordinates(axes.size());
+  for (std::size_t a = axes.size(); a-- > 0;) coordinates[a] = position % axes[a].size, position /= axes[a].size;
+  for (const std::size_t a : order) position = position * axes[a].size + coordinates[a];
+  return position;
 }
 
 }  // namespace
@@ -40,11 +90,9 @@ std::string name_of(const Lowering& lowering, const Mesh& mesh, const Collective
   if (lowering.on_factors) {
     std::string sizes;
     for (const AxisView& factor : mesh.factors(collective.axes.front().axis)) sizes += (sizes.empty() ? "" : "x") + std::to_string(factor.size);
-    text += fmt::format("{}{}{}", over, sizes, lowering.reversed ? backwards : "");
-  } else if (lowering.reversed) {
-    std::string names;
-    for (auto axis = collective.axes.rbegin(); axis != collective.axes.rend(); ++axis) names += (names.empty() ? "" : ",") + mesh.name(*axis);
-    text += fmt::format("{}{}", over, names);
+    text += fmt::format("{}{}{}{}", over, sizes, lowering.order.empty() ? "" : ordered, lowering.order);
+  } else if (!lowering.order.empty()) {
+    text += fmt::format("{}{}", over, lowering.order);
   }
   if (lowering.chunks) text += fmt::format("{}{}{}", in, *lowering.chunks, *lowering.chunks == 1 ? " chunk" : chunks_word);
   return text;
@@ -66,7 +114,8 @@ Expected<Lowering> lowering_named(std::string_view name) {
   if (const std::size_t at = rest.find(over); at != std::string_view::npos) {
     const std::string_view axes = rest.substr(at + over.size());
     lowering.on_factors = !axes.empty() && axes.front() >= '0' && axes.front() <= '9';
-    lowering.reversed = !lowering.on_factors || axes.ends_with(backwards);
+    if (!lowering.on_factors) lowering.order = axes;
+    else if (const std::size_t of = axes.find(ordered); of != std::string_view::npos) lowering.order = axes.substr(of + ordered.size());
     rest = rest.substr(0, at);
   }
   if (const auto known = always(rest); !known) return known.error();
@@ -75,21 +124,21 @@ Expected<Lowering> lowering_named(std::string_view name) {
 }
 
 bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
-  if (lowering.on_factors) return !factors_of(mesh, collective).empty();
-  return !lowering.reversed || collective.axes.size() > 1;
+  return (!lowering.on_factors || !factors_of(mesh, collective).empty()) && order_of(lowering, mesh, collective);
 }
 
 CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) {
   const ChunkRule rule = lowering.chunks ? in_chunks(*lowering.chunks) : chunks;
   return [lowering, rule](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
-    return CollectiveAlgorithm{[lowering, rule](const Mesh& mesh, const Program& program, const Collective& whole) {
+    return CollectiveAlgorithm{[lowering, rule](const Mesh& mesh, const Program& program, const Collective& whole) -> Expected<Expansion> {
       Collective collective = whole;
       if (lowering.on_factors) collective.axes = mesh.factors(whole.axes.front().axis);
-      Levels levels = collective.axes;
-      if (lowering.reversed) std::reverse(levels.begin(), levels.end());
+      const auto order = order_of(lowering, mesh, whole);
+      if (!order) return Diagnostic{{}, "these axes have no order " + quoted(lowering.order)};
+      const Levels levels = in_order(collective.axes, *order);
       // Without levels the order of phases is that of the axes; from and to one root it always is.
       if (!lowering.algorithm->has_levels || is_rooted(collective.kind)) {
-        if (lowering.reversed) collective.root = reversed_position(collective.axes, collective.root);
+        if (!order->empty()) collective.root = position_in(collective.axes, *order, collective.root);
         collective.axes = levels;
       }
       return expansion_by(*lowering.algorithm, rule, levels)(mesh, program, collective);
@@ -110,13 +159,15 @@ std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective)
   const bool any_order = has_any_order(collective.kind);
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     if (!entry.kinds.has(collective.kind)) continue;
-    const bool orders = entry.has_levels ? entry.kinds.has(CollectiveKind::all_gather) || any_order : any_order && entry.on_all_axes == nullptr;
+    const bool orders = any_order || (entry.has_levels && entry.kinds.has(CollectiveKind::all_gather));
     const bool by_itself = entry.on_all_axes != nullptr && !entry.has_levels;  // takes the dimensions of folded axes by itself
-    if (entry.needs.axes == 1 || axes || (by_itself && factors)) result.push_back({&entry, false, false, {}});
-    if (orders && axes) result.push_back({&entry, false, true, {}});
-    if (!factors || by_itself) continue;
-    result.push_back({&entry, true, false, {}});
-    if (orders) result.push_back({&entry, true, true, {}});
+    const auto add = [&](bool on_factors, std::size_t count) {
+      result.push_back({&entry, on_factors});
+      if (!orders || count < 2) return;
+      for (const AxisOrder& order : other_orders(count)) result.push_back({&entry, on_factors, order_text(mesh, collective, on_factors, order)});
+    };
+    if (entry.needs.axes == 1 || axes || (by_itself && factors)) add(false, axes ? collective.axes.size() : 1);
+    if (factors && !by_itself) add(true, factors_of(mesh, collective).size());
   }
   return result;
 }
@@ -158,7 +209,10 @@ bool has_its_switches(const Lowering& lowering, const System& system, const Mesh
   if (!lowering.algorithm->needs.in_switch) return true;
   if (!has_adding_switches(system.machine)) return false;
   std::vector<AxisView> axes = lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes;
-  if (lowering.algorithm->has_levels) axes.erase(lowering.reversed ? axes.end() - 1 : axes.begin());  // the outermost is no switch's
+  if (lowering.algorithm->has_levels) {
+    axes = in_order(axes, order_of(lowering, mesh, collective).value_or(AxisOrder{}));
+    axes.erase(axes.begin());  // the outermost is no switch's
+  }
   const Topology& topology = *system.topology;
   std::vector<LinkId> links;
   const int devices = system.devices.empty() ? 1 : mesh.devices();  // one group is like all others but on listed devices
@@ -177,7 +231,7 @@ bool has_its_switches(const Lowering& lowering, const System& system, const Mesh
 bool another_does_as_well(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
   constexpr double large = 1e5;
   if (collective.kind != CollectiveKind::all_reduce || (lowering.algorithm->name != "direct" && lowering.algorithm->name != "tree")) return false;
-  const std::vector<AxisView> axes = moving_along(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
+  const std::vector<AxisView> axes = lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes;
   double devices = 1;
   for (const AxisView& axis : axes) devices *= axis.size;
   if (axes.size() < 2) return false;
@@ -186,8 +240,9 @@ bool another_does_as_well(const Lowering& lowering, const Mesh& mesh, const Coll
     for (const AxisView& axis : axes) transfers += devices * (axis.size - 1);
     return transfers > large;
   }
-  const AxisView &outermost = lowering.reversed ? axes.back() : axes.front(), &other = lowering.reversed ? axes.front() : axes.back();
-  return other.size > outermost.size && devices * (other.size - 1) > large;
+  const std::vector<AxisView> ordered_axes = in_order(axes, order_of(lowering, mesh, collective).value_or(AxisOrder{}));
+  const int inside = std::max_element(ordered_axes.begin() + 1, ordered_axes.end(), [](const AxisView& a, const AxisView& b) { return a.size < b.size; })->size;
+  return inside > ordered_axes.front().size && devices * (inside - 1) > large;
 }
 
 double least_transfers(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {

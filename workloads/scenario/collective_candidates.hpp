@@ -15,11 +15,12 @@ namespace podsim {
 ///   "ring"                               as the collective names its axes
 ///   "rotations over 4x4"                 along the physical dimensions that the collective's only axis folds
 ///   "ring over col,row"                  in this order of axes; with levels, outermost first. The result is the same
-///   "hierarchical over 2x8 reversed"     along the dimensions, the last one first
+///   "hierarchical over 2x8 order 2,1"    along the dimensions, the second one first
 ///   "tree in 16 chunks"                  instead of what the chunk rule says
 struct Lowering {
   const CollectiveAlgorithmEntry* algorithm = nullptr;
-  bool on_factors = false, reversed = false;
+  bool on_factors = false;
+  std::string order{};  // names of the axes, numbers of the dimensions; empty: as the collective has them
   std::optional<int> chunks{};
   friend bool operator==(const Lowering&, const Lowering&) = default;
 };
@@ -36,7 +37,7 @@ bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collecti
 CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks);
 
 /// All that may apply, in the order in which equally fast ones are preferred: the order of the table; axes as named before dimensions; as given
-/// before reversed. An order of axes that another candidate has too is left out.
+/// before every other order (of more than four: before reversed alone). An order of axes that another candidate has too is left out.
 std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective);
 
 /// Whether a number of chunks matters.

@@ -28,9 +28,6 @@ constexpr double most_chunked = 4e6;    // task instances with another number of
 constexpr double share_of_function = 0.05;  // of both, where a schedule has functions: its collectives are many, and of training steps on hundreds of devices
 constexpr int most_chunks_tried = 128;
 
-/// By more than rounding to picoseconds.
-bool is_less(Picoseconds a, Picoseconds b) { return static_cast<double>(a.count()) < static_cast<double>(b.count()) * (1 - 1e-5); }
-
 /// By des, within a limit: nullopt if it takes longer.
 Expected<std::optional<Picoseconds>> makespan_within(Picoseconds limit, const System& system, const Schedule& lowered, const RunOptions& options) {
   const auto model = model_on(system, lowered, options);
@@ -133,31 +130,35 @@ class Cheapest {
       return true;
     }
     if (transfers_of(*lowered) > most) return false;
-    const auto limit = least_ == end_of_clock ? least_ : Picoseconds{least_.count() + least_.count() / 50'000};  // ties end too
-    const auto makespan = makespan_within(limit, system_, *lowered, choosing_);
+    const auto makespan = makespan_within(least_, system_, *lowered, choosing_);
     if (!makespan && !is_of_input(makespan.error().cause)) return makespan.error();
     if (!makespan) too_large_ = makespan.error();
-    if (!makespan || !*makespan) return true;
-    const bool tie = best_ && !is_less(**makespan, least_) && !is_less(least_, **makespan);
-    if (!tie && (!best_ || is_less(**makespan, least_))) in_chunks_.reset();
-    if (takes_chunks(*lowering.algorithm, collective_.kind) && (tie || !best_ || is_less(**makespan, least_)) && !in_chunks_) in_chunks_ = lowering;
-    if (!best_ || is_less(**makespan, least_) || (tie && rank < rank_)) best_ = lowering, least_ = std::min(least_, **makespan), rank_ = rank;
+    if (!makespan || !*makespan || **makespan > least_) return true;  // a run without events goes on beyond its limit
+    const bool tie = best_ && **makespan == least_;
+    if (!tie) in_chunks_.reset();
+    if (takes_chunks(*lowering.algorithm, collective_.kind) && !in_chunks_) in_chunks_ = lowering;
+    if (!tie || rank < rank_) best_ = lowering, least_ = **makespan, rank_ = rank;
     return true;
   }
 
   /// Twice and half as many chunks as the rule says, as long as that is faster by a hundredth: the rule knows no other traffic.
   Status try_chunks() {
     if (!other_chunks_ || !in_chunks_) return success();
-    int asked = 1;
-    const ChunkRule noting = [&](const Mesh& mesh, const std::vector<PipelineStage>& stages) { return asked = chunks_ ? chunks_(mesh, stages) : default_chunks; };
+    int fewest = most_chunks_tried, most = 1;  // each phase asks, in the order of the axes
+    const ChunkRule noting = [&](const Mesh& mesh, const std::vector<PipelineStage>& stages) {
+      const int chunks = chunks_ ? chunks_(mesh, stages) : default_chunks;
+      fewest = std::min(fewest, chunks), most = std::max(most, chunks);
+      return chunks;
+    };
     const Lowering chunked = *in_chunks_;  // the best, or as fast
     const auto lowered = lower(alone_, chooser_of(chunked, noting));
     if (!lowered) return lowered.error();
+    fewest = std::min(fewest, most);
     const double instances = static_cast<double>(lowered->programs.front().tasks.size()) * size_of(lowered->programs.front().devices);
     for (const bool more : {true, false})
-      for (int n = asked;;) {
+      for (int n = more ? most : fewest;;) {
         n = more ? 2 * n : n / 2;
-        if (n < 1 || n > most_chunks_tried || instances * n / asked > most_chunked_) break;
+        if (n < 1 || n > most_chunks_tried || instances * n / most > most_chunked_) break;
         Lowering other = chunked;
         other.chunks = n;
         const Picoseconds before = least_;
@@ -259,7 +260,7 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (policy.algorithm == direct_between_slices_name) return CollectiveChoices{{}, direct_between_slices(system, by_dimension(chunks, cells_along(system)))};
   const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);
   if (!lowering) return Diagnostic{of_field("collectives"), lowering.error().message};
-  if (!lowering->on_factors && !lowering->reversed) return CollectiveChoices{{}, chooser_of(*lowering, chunks)};
+  if (!lowering->on_factors && lowering->order.empty()) return CollectiveChoices{{}, chooser_of(*lowering, chunks)};
   return CollectiveChoices{{}, [chooser = chooser_of(*lowering, chunks), lowering = *lowering, name = policy.algorithm, is_chosen = policy.chosen.has_value()](
                                    const Schedule& of, const Program& program, const Collective& stated) -> Expected<CollectiveAlgorithm> {
                              const Collective collective = along_moving_axes(stated);
@@ -268,7 +269,7 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
                              // A name that a user gives says which axes it is for.
                              if (!is_chosen && (!fits(lowering, of.mesh, collective) || name_of(lowering, of.mesh, collective) != name))
                                return Diagnostic{{}, fmt::format("`{}` does not fit a collective along {}: `over` names the sizes of the physical dimensions of "
-                                                                 "its only axis, or its axes in reverse order",
+                                                                 "its only axis, or its axes in another order",
                                                                  name, along)};
                              return on_factors(chooser, collective.axes)(of, program, collective);
                            }};

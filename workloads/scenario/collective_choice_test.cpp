@@ -1,8 +1,10 @@
 #include "workloads/scenario/collective_choice.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "sim/base/test_cases.hpp"
@@ -348,8 +350,55 @@ TEST(Cheapest, OfSmallSumsGrowsWithTheLogarithmOfTheNodes) {
   for (const int nodes : {16, 64}) EXPECT_LE(seconds(nodes, "auto"), seconds(nodes, "tree"));
 }
 
+/// Whether any named algorithm, in any order of the axes, takes less than `auto` does along them as they stand.
+void expect_unbeaten(const std::string& on, std::vector<std::string> axes) {
+  const auto along = [](const std::vector<std::string>& names) { return " --axis " + fmt::format("{}", fmt::join(names, ",")); };
+  const double found = test::json_of("run " + on + along(axes))["makespan_s"].get<double>();
+  std::sort(axes.begin(), axes.end());
+  do {
+    const auto all = test::json_of("compare " + on + " --algorithms all" + along(axes));
+    for (const auto& row : all["rows"])
+      EXPECT_LE(found, row["makespan_s"].get<double>() + 1e-15) << on << along(axes) << " by " << row["algorithm"].get<std::string>();
+  } while (std::next_permutation(axes.begin(), axes.end()));
+}
+
+TEST(Cheapest, IsNotBeatenByANameInAnyOrderOfTheAxes) {
+  expect_unbeaten("--machine tpu_v6e --slice 8x4 --mesh a=2,b=4,c=4 --collective all-reduce --bytes 512MiB", {"a", "c", "b"});
+  expect_unbeaten("--machine tpu_v4 --slice 2x2x4 --mesh a=4,b=2,c=2 --collective all-reduce --bytes 1MiB --fail 0.0.0-1.0.0", {"c", "b", "a"});
+  expect_unbeaten("--machine gb200_nvl72 --slice 2x8 --mesh a=4,b=2,c=2 --collective all-reduce --bytes 64MiB", {"a", "b", "c"});
+  // By picoseconds, too.
+  expect_unbeaten("--machine tpu_v6e --slice 8x4 --mesh a=2,b=16 --collective all-reduce --bytes 512", {"a", "b"});
+  expect_unbeaten("--machine tpu_v3 --slice 2x4 --mesh a=4,b=4 --collective reduce-scatter --bytes 64", {"b", "a"});
+}
+
+TEST(Cheapest, NumberOfChunksDoesNotDependOnWhichAxisIsNamedFirst) {
+  const std::string on = "run --machine dgx_a100 --slice 4x4 --mesh a=8,b=2 --collective broadcast --bytes 1GiB --axis ";
+  EXPECT_EQ(test::json_of(on + "a,b")["makespan_s"], test::json_of(on + "b,a")["makespan_s"]);
+}
+
+TEST(InSwitch, AddsNothingBetweenTheDevicesOfOneChip) {
+  const auto run = test::podsim("run --machine tpu7x --slice 2x2x2 --mesh a=8,b=2 --collective all-reduce --bytes 16MiB --axis a,b --algorithm hierarchical-in-switch");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, ::testing::HasSubstr("a switch can add up or copy between chips alone; devices 0 and 1 are of one"));
+}
+
 TEST(LoweringNames, AreReadBack) {
   const System folded = testing::system_with({{"machine", "ideal"}, {"slice", "4x2x3"}, {"mesh", "a=8,b=3"}});
+  const System three = testing::system_with({{"machine", "ideal"}, {"slice", "4x2x3"}, {"mesh", "a=4,b=2,c=3"}});
+  Collective along_all;
+  along_all.kind = CollectiveKind::all_reduce;
+  along_all.axes = {three.mesh.whole(0), three.mesh.whole(1), three.mesh.whole(2)};
+  int orders = 0;
+  for (const Lowering& lowering : candidates(three.mesh, along_all)) {
+    const auto read = lowering_named(name_of(lowering, three.mesh, along_all));
+    ASSERT_TRUE(read) << to_text(read.error());
+    EXPECT_EQ(*read, lowering);
+    EXPECT_TRUE(fits(*read, three.mesh, along_all));
+    orders += lowering.algorithm == collective_algorithm_named("hierarchical");
+  }
+  EXPECT_EQ(orders, 6);
+  EXPECT_FALSE(fits(*lowering_named("ring over a,b"), three.mesh, along_all));
+  EXPECT_FALSE(fits(*lowering_named("ring over a,b,b"), three.mesh, along_all));
   for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::broadcast})
     for (const bool both : {false, true}) {
       Collective collective;

@@ -234,6 +234,27 @@ TEST(Des, ARunEndsWhenACoreHasMoreToDoThanTimeIsLeft) {
   EXPECT_LT(events_within(4'999'999), free->events);
 }
 
+TEST(Des, ARunWhoseBusiestLinkNeedsMoreThanItsLimitIsNotPlayed) {
+  // Everybody sends to the next and to the one after it: two flows on each link, 1000 bytes each.
+  const SmallSystem pod = small_system(plain_machine(), {8});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {4000});
+  w.add("next", shift(w.axis(0), 1, part(a, 0, 1000), part(a, 1000, 1000)));
+  w.add("second", shift(w.axis(0), 2, part(a, 0, 1000), part(a, 2000, 1000)));
+  const Model unfolded = *testing::model_of(pod, w.schedule);
+  for (const Model& model : {unfolded, fold(unfolded)}) {
+    SCOPED_TRACE(model.nodes());
+    const auto free = run_events(model, {});
+    RunControl control;
+    control.limit = free->makespan;
+    EXPECT_FALSE(run_events(model, control)->interrupted);
+    control.limit = Picoseconds{free->makespan.count() / 2};
+    const auto late = run_events(model, control);
+    EXPECT_TRUE(late->interrupted);
+    EXPECT_EQ(late->events, 0);
+  }
+}
+
 TEST(Des, LimitsChangeNoRunThatKeepsThem) {
   int stopped = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {

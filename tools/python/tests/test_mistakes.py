@@ -530,9 +530,14 @@ class Files(Refused):
         schedule = self.folder / "latin1.textproto"
         schedule.write_bytes(b'format_version: 1 name: "caf\xe9" nonsense\n')
         self.refused(lambda: podsim.Schedule(schedule), podsim.InputError, "latin1.textproto")
-        good = self.folder / "good.csv"
-        good.write_bytes(b"op,devices,bytes,seconds,axis,dtype,source\nall-gather,4,65536,4.18e-6,row,bf16,caf\xe9\n")
-        podsim.calibrate(good, observations_only=True)  # what is allowed in a source is shown
+        source = self.folder / "source.csv"
+        source.write_bytes(b"op,devices,bytes,seconds,axis,dtype,source\nall-gather,4,65536,4.18e-6,row,bf16,caf\xe9\n")
+        with self.assertRaises(podsim.InputError) as raised:
+            podsim.calibrate(source, observations_only=True)
+        self.assertEqual((raised.exception.file, raised.exception.line, raised.exception.column), (str(source), 2, 40))
+        log = self.folder / "nccl.txt"  # a line of another program, which nothing is read from
+        log.write_bytes(b"# caf\xe9\n" + (pathlib.Path(__file__).resolve().parents[3] / "tests/golden/input/nccl.txt").read_bytes())
+        podsim.calibrate(log, from_="nccl-tests", observations_only=True)
 
     def test_files_that_cannot_be_written(self):
         for path in (self.folder, self.folder / "no" / "folder" / "x.json", "\0", self.folder / ("x" * 300)):
