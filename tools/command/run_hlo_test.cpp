@@ -94,6 +94,22 @@ TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
   EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("  in doubt"));
 }
 
+/// Rounds of a tree from device 2: to 1, then to 0 and from 1 to 3. Devices 4 to 7 are in no group and get zeros.
+TEST(RunHlo, ABroadcastMayLeaveDevicesOut) {
+  const test::Folder folder;
+  const std::string file = folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[1048576] parameter(0)\n  ROOT r = f32[1048576] collective-broadcast(x), channel_id=1, replica_groups={{2,1,0,3}}\n}\n");
+  for (const char* const engine : {"des", "simgrid", "analytic"}) {
+    const ordered_json run = json_of("run --machine ideal --slice 8 --mesh x=8 --hlo " + file + " --engine " + engine);
+    EXPECT_EQ(run["link_bytes"], (1 + 2 + 2) * 4194304) << engine;
+    EXPECT_GE(run["makespan_s"].get<double>(), 2 * 4194304 / 100e9 * (1 - 1e-9)) << engine;
+  }
+  EXPECT_EQ(podsim("show hlo " + file).status, exit_done);
+  EXPECT_THAT(podsim("check --slice 8 --mesh x=8 --hlo " + file).out, HasSubstr("yes"));
+  const std::string differ = folder.file("n.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[1048576] parameter(0)\n  ROOT r = f32[1048576] collective-broadcast(x), channel_id=1, replica_groups={{5},{0,1,2},{3,4}}\n}\n");
+  EXPECT_EQ(json_of("run --machine ideal --slice 8 --mesh x=8 --hlo " + differ)["link_bytes"], (1 + 2 + 1) * 4194304);
+  EXPECT_THAT(podsim("check --slice 8 --mesh x=8 --hlo " + differ).out, HasSubstr("yes"));
+}
+
 /// A dot of 11 us, of which the compiler says 1 ms, or of which it says 1 us; and a copy of 10 ms beside it.
 TEST(RunHlo, TheShareOfTheTimeThatTheCompilerEstimatesFarOtherwiseStandsBesideTheTime) {
   const auto run = [](const std::string& cycles, const std::string& more, const std::string& how) {
