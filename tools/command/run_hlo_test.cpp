@@ -110,6 +110,23 @@ TEST(RunHlo, ABroadcastMayLeaveDevicesOut) {
   EXPECT_THAT(podsim("check --slice 8 --mesh x=8 --hlo " + differ).out, HasSubstr("yes"));
 }
 
+/// By their names: 3, 6, 9 products in bf16, 3 in TF32.
+TEST(RunHlo, AlgorithmsOfProductsTakeAsManyProductsAsTheySay) {
+  const auto time = [](const std::string& machine, const std::string& algorithm) {
+    const test::Folder folder;
+    return json_of("run --mesh x=1 " + machine + " --hlo " + folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[4096,4096] parameter(0)\n  ROOT d = f32[4096,4096] dot(x, x), lhs_contracting_dims={1}, "
+                                                                        "rhs_contracting_dims={0}, algorithm=" + algorithm + "\n}\n"))["makespan_s"].get<double>();
+  };
+  const double flops = 2.0 * 4096 * 4096 * 4096, most_else = 5e-6;
+  const std::string tpu = "--machine tpu_v6e:spec --slice 1x1", gpu = "--machine dgx_h100:spec --slice 1x1";
+  for (const int products : {3, 6, 9}) {
+    const std::string name = "dot_bf16_bf16_f32_x" + std::to_string(products);
+    EXPECT_NEAR(time(tpu, name), products * flops / 918e12, most_else) << name;
+    EXPECT_NEAR(time(gpu, name), products * flops / 989.4e12, most_else) << name;
+  }
+  EXPECT_NEAR(time(gpu, "dot_tf32_tf32_f32_x3"), 3 * time(gpu, "dot_tf32_tf32_f32"), most_else);
+}
+
 /// A dot of 11 us, of which the compiler says 1 ms, or of which it says 1 us; and a copy of 10 ms beside it.
 TEST(RunHlo, TheShareOfTheTimeThatTheCompilerEstimatesFarOtherwiseStandsBesideTheTime) {
   const auto run = [](const std::string& cycles, const std::string& more, const std::string& how) {
