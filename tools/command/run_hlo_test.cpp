@@ -94,6 +94,22 @@ TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
   EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("  in doubt"));
 }
 
+/// A transform runs on the vector unit, where no metric of schedules looks for products.
+TEST(RunHlo, CountsTheFlopsThatShowCounts) {
+  const test::Folder folder;
+  const std::string file = folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=4\nENTRY e {\n  x = f32[64,1024] parameter(0)\n  y = bf16[64,64] parameter(1)\n"
+                                                "  p = bf16[64,64] dot(y, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT n = c64[64,513] fft(x), fft_type=RFFT, fft_length={1024}\n}\n");
+  const ordered_json run = json_of("run --machine ideal --slice 4 --mesh x=4 --hlo " + file), shown = json_of("show hlo " + file)["totals"];
+  const double transforms = 2.5 * 1024 * 10 * 64, products = 2.0 * 64 * 64 * 64;
+  EXPECT_EQ(shown["transform_flops"], transforms);
+  EXPECT_EQ(shown["dot_flops"], products);
+  EXPECT_EQ(run["flops"], 4 * (transforms + products));
+  const std::string alone = folder.file("fft.hlo", "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[64,1024] parameter(0)\n  ROOT n = c64[64,513] fft(x), fft_type=RFFT, fft_length={1024}\n}\n");
+  const ordered_json only = json_of("run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + alone);
+  EXPECT_NEAR(only["mfu"].get<double>() * only["makespan_s"].get<double>(), transforms / 197e12, 1e-12) << "over the peak of f32 in one pass";
+  EXPECT_THAT(podsim("run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + alone).out, HasSubstr("\nMFU"));
+}
+
 /// Rounds of a tree from device 2: to 1, then to 0 and from 1 to 3. Devices 4 to 7 are in no group and get zeros.
 TEST(RunHlo, ABroadcastMayLeaveDevicesOut) {
   const test::Folder folder;
