@@ -94,6 +94,30 @@ TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
   EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("  in doubt"));
 }
 
+/// The compiler's cycles are the time then: nothing is far from them.
+TEST(RunHlo, NothingIsInDoubtWhereTheCompilersOwnCyclesAreTaken) {
+  const std::string module =
+      "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+      "backend_config={\"window_config\":{\"estimated_cycles\":\"1503000\"}}\n}\n";
+  const test::Folder folder;
+  const std::string command = "run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", module);
+  EXPECT_THAT(podsim(command).out, HasSubstr("in doubt"));
+  EXPECT_THAT(podsim(command + " --hlo-cost estimated-cycles").out, Not(HasSubstr("in doubt")));
+  const ordered_json run = json_of(command + " --hlo-cost estimated-cycles");
+  EXPECT_NEAR(run["coverage"]["known"]["time_s"].get<double>(), run["makespan_s"].get<double>(), 1e-9) << "costs have the times that the run has";
+  EXPECT_EQ(run["coverage"]["in_doubt"]["instructions"], 0);
+}
+
+TEST(RunHlo, AShareOfTheTimeThatIsEstimatedStandsBesideTheTime) {
+  const auto time = [](const std::string& last) {
+    const test::Folder folder;
+    return podsim("run --machine tpu_v6e --slice 1x1 --mesh x=1 --hlo " +
+                  folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[65536,128] parameter(0)\n  i = s32[65536] parameter(1)\n  ROOT n = f32[65536,128] " + last + "\n}\n")).out;
+  };
+  EXPECT_THAT(time("gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,128}"), ::testing::ContainsRegex("time +[0-9.]+ us  \\(100 % of the core's time estimated\\)"));
+  EXPECT_THAT(time("copy(x)"), Not(HasSubstr("time estimated")));
+}
+
 /// A transform runs on the vector unit, where no metric of schedules looks for products.
 TEST(RunHlo, CountsTheFlopsThatShowCounts) {
   const test::Folder folder;
