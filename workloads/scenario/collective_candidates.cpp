@@ -79,10 +79,10 @@ bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collecti
   return !lowering.reversed || collective.axes.size() > 1;
 }
 
-CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) {
+CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks, const CellRule& cells) {
   const ChunkRule rule = lowering.chunks ? in_chunks(*lowering.chunks) : chunks;
-  return [lowering, rule](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
-    return CollectiveAlgorithm{[lowering, rule](const Mesh& mesh, const Program& program, const Collective& whole) {
+  return [lowering, rule, cells](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
+    return CollectiveAlgorithm{[lowering, rule, cells](const Mesh& mesh, const Program& program, const Collective& whole) {
       Collective collective = whole;
       if (lowering.on_factors) collective.axes = mesh.factors(whole.axes.front().axis);
       Levels levels = collective.axes;
@@ -92,7 +92,9 @@ CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) 
         if (lowering.reversed) collective.root = reversed_position(collective.axes, collective.root);
         collective.axes = levels;
       }
-      return expansion_by(*lowering.algorithm, rule, levels)(mesh, program, collective);
+      const CollectiveAlgorithm algorithm = expansion_by(*lowering.algorithm, rule, levels);
+      const auto laid = goes_through_cells(*lowering.algorithm) && collective.axes.size() == 1 && cells ? cells(mesh, collective.axes.front()) : std::nullopt;
+      return laid ? in_cells(mesh, program, collective, *laid, algorithm) : algorithm(mesh, program, collective);
     }};
   };
 }
@@ -104,15 +106,16 @@ bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind
   return algorithm.has_levels && algorithm.name != "channels";
 }
 
-std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective) {
+std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective, const CellRule& cells) {
   std::vector<Lowering> result;
+  const bool laid = cells && collective.axes.size() == 1 && cells(mesh, collective.axes.front());
   const bool axes = moving_along(collective.axes).size() > 1, factors = moving_along(factors_of(mesh, collective)).size() > 1;
   const bool any_order = has_any_order(collective.kind);
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
     if (!entry.kinds.has(collective.kind)) continue;
     const bool orders = entry.has_levels ? entry.kinds.has(CollectiveKind::all_gather) || any_order : any_order && entry.on_all_axes == nullptr;
     const bool by_itself = entry.on_all_axes != nullptr && !entry.has_levels;  // takes the dimensions of folded axes by itself
-    if (entry.needs.axes == 1 || axes || (by_itself && factors)) result.push_back({&entry, false, false, {}});
+    if (entry.needs.axes == 1 || axes || (by_itself && factors) || (laid && goes_through_cells(entry))) result.push_back({&entry, false, false, {}});
     if (orders && axes) result.push_back({&entry, false, true, {}});
     if (!factors || by_itself) continue;
     result.push_back({&entry, true, false, {}});
