@@ -44,7 +44,7 @@ TEST(AttributeValues, ChannelsAndGroupsAreXlas) {
   const std::string reduce = "f32[4,4] all-reduce(x), to_apply=%add, ", global = ", use_global_device_ids=true";
   EXPECT_EQ(error_in(reduce + "channel_id=1, replica_groups={{0,1,2,3}}" + global), "");
   EXPECT_EQ(error_in(reduce + "channel_id=-1, replica_groups={{0,1,2,3}}" + global), "m:8:60: expected a channel from 0 on, got \"-1, replica_groups={{0,1,2,3}}, use_glob\"");
-  EXPECT_EQ(error_in(reduce + "channel_id=1, replica_groups={{0,1,2,3}}"), "m:8:1: r: expected groups that have each of 1 devices once, got {{0,1,2,3}}")
+  EXPECT_EQ(error_in(reduce + "channel_id=1, replica_groups={{0,1,2,3}}"), "m:8:1: r: expected groups that have each of 1 replicas (use_global_device_ids is not true) once, got {{0,1,2,3}}")
       << "without use_global_device_ids an all-reduce names replicas, of which there is one";
   EXPECT_EQ(error_in("f32[4,4] all-to-all(x), dimensions={0}, channel_id=1, replica_groups={{0,1,2,3}}"), "") << "it names partitions";
 }
