@@ -139,7 +139,7 @@ CollectiveChooser by_dimension(ChunkRule chunks, CellRule cells) {
       auto as_named = (*named)(schedule, program, collective);
       const auto usual = otherwise(schedule, program, collective);
       if (!as_named || !usual) return as_named ? usual : as_named;
-      if ((collective.algorithm == "rotations" || collective.algorithm == "hamiltonian-ring") && collective.axes.size() == 1 && cells)
+      if (goes_through_cells(*collective_algorithm_named(collective.algorithm)) && collective.axes.size() == 1 && cells)
         if (auto laid = cells(schedule.mesh, collective.axes.front()))
           as_named = CollectiveAlgorithm{[algorithm = *std::move(as_named), laid = *std::move(laid)](const Mesh& mesh, const Program& of, const Collective& one) {
             return in_cells(mesh, of, one, laid, algorithm);
@@ -161,6 +161,8 @@ CollectiveChooser by_dimension(ChunkRule chunks, CellRule cells) {
     return first_or_second(*at_once, *in_turn);
   };
 }
+
+bool goes_through_cells(const CollectiveAlgorithmEntry& algorithm) { return algorithm.name == "rotations" || algorithm.name == "hamiltonian-ring"; }
 
 CellRule cells_along(const System& system) {
   if (!system.placement.core_of.empty() || system.whole_slice->plain_grid() == nullptr) return {};

@@ -29,6 +29,9 @@ CollectiveChooser on_factors(CollectiveChooser chooser, std::vector<AxisView> fa
 /// not folded by in_cells(), where `cells` knows the dimensions under it. All others as in ring_or_line().
 CollectiveChooser by_dimension(ChunkRule chunks, CellRule cells = {});
 
+/// Whether the algorithm goes through the dimensions under one axis that is not folded, by in_cells(): `rotations` and `hamiltonian-ring`.
+bool goes_through_cells(const CollectiveAlgorithmEntry& algorithm);
+
 /// The dimensions under the axes of the system's mesh that are not folded: boxes of an unchanged slice whose chips have one device.
 ///   cost    the devices of the mesh, per call
 ///   example v5e 4x4 as data=16 in JAX's order: 4x4, cells 0 4 8 12 13 9 5 6 10 14 15 11 7 3 2 1

@@ -94,6 +94,78 @@ TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
   EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("  in doubt"));
 }
 
+/// The compiler's cycles are the time then: nothing is far from them.
+TEST(RunHlo, NothingIsInDoubtWhereTheCompilersOwnCyclesAreTaken) {
+  const std::string module =
+      "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+      "backend_config={\"window_config\":{\"estimated_cycles\":\"1503000\"}}\n}\n";
+  const test::Folder folder;
+  const std::string command = "run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", module);
+  EXPECT_THAT(podsim(command).out, HasSubstr("in doubt"));
+  EXPECT_THAT(podsim(command + " --hlo-cost estimated-cycles").out, Not(HasSubstr("in doubt")));
+  const ordered_json run = json_of(command + " --hlo-cost estimated-cycles");
+  EXPECT_NEAR(run["coverage"]["known"]["time_s"].get<double>(), run["makespan_s"].get<double>(), 1e-9) << "costs have the times that the run has";
+  EXPECT_EQ(run["coverage"]["in_doubt"]["instructions"], 0);
+}
+
+TEST(RunHlo, AShareOfTheTimeThatIsEstimatedStandsBesideTheTime) {
+  const auto time = [](const std::string& last) {
+    const test::Folder folder;
+    return podsim("run --machine tpu_v6e --slice 1x1 --mesh x=1 --hlo " +
+                  folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[65536,128] parameter(0)\n  i = s32[65536] parameter(1)\n  ROOT n = f32[65536,128] " + last + "\n}\n")).out;
+  };
+  EXPECT_THAT(time("gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,128}"), ::testing::ContainsRegex("time +[0-9.]+ us  \\(100 % of the core's time estimated\\)"));
+  EXPECT_THAT(time("copy(x)"), Not(HasSubstr("time estimated")));
+}
+
+/// A transform runs on the vector unit, where no metric of schedules looks for products.
+TEST(RunHlo, CountsTheFlopsThatShowCounts) {
+  const test::Folder folder;
+  const std::string file = folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=4\nENTRY e {\n  x = f32[64,1024] parameter(0)\n  y = bf16[64,64] parameter(1)\n"
+                                                "  p = bf16[64,64] dot(y, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT n = c64[64,513] fft(x), fft_type=RFFT, fft_length={1024}\n}\n");
+  const ordered_json run = json_of("run --machine ideal --slice 4 --mesh x=4 --hlo " + file), shown = json_of("show hlo " + file)["totals"];
+  const double transforms = 2.5 * 1024 * 10 * 64, products = 2.0 * 64 * 64 * 64;
+  EXPECT_EQ(shown["transform_flops"], transforms);
+  EXPECT_EQ(shown["dot_flops"], products);
+  EXPECT_EQ(run["flops"], 4 * (transforms + products));
+  const std::string alone = folder.file("fft.hlo", "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[64,1024] parameter(0)\n  ROOT n = c64[64,513] fft(x), fft_type=RFFT, fft_length={1024}\n}\n");
+  const ordered_json only = json_of("run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + alone);
+  EXPECT_NEAR(only["mfu"].get<double>() * only["makespan_s"].get<double>(), transforms / 197e12, 1e-12) << "over the peak of f32 in one pass";
+  EXPECT_THAT(podsim("run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + alone).out, HasSubstr("\nMFU"));
+}
+
+/// Rounds of a tree from device 2: to 1, then to 0 and from 1 to 3. Devices 4 to 7 are in no group and get zeros.
+TEST(RunHlo, ABroadcastMayLeaveDevicesOut) {
+  const test::Folder folder;
+  const std::string file = folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[1048576] parameter(0)\n  ROOT r = f32[1048576] collective-broadcast(x), channel_id=1, replica_groups={{2,1,0,3}}\n}\n");
+  for (const char* const engine : {"des", "simgrid", "analytic"}) {
+    const ordered_json run = json_of("run --machine ideal --slice 8 --mesh x=8 --hlo " + file + " --engine " + engine);
+    EXPECT_EQ(run["link_bytes"], (1 + 2 + 2) * 4194304) << engine;
+    EXPECT_GE(run["makespan_s"].get<double>(), 2 * 4194304 / 100e9 * (1 - 1e-9)) << engine;
+  }
+  EXPECT_EQ(podsim("show hlo " + file).status, exit_done);
+  EXPECT_THAT(podsim("check --slice 8 --mesh x=8 --hlo " + file).out, HasSubstr("yes"));
+  const std::string differ = folder.file("n.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[1048576] parameter(0)\n  ROOT r = f32[1048576] collective-broadcast(x), channel_id=1, replica_groups={{5},{0,1,2},{3,4}}\n}\n");
+  EXPECT_EQ(json_of("run --machine ideal --slice 8 --mesh x=8 --hlo " + differ)["link_bytes"], (1 + 2 + 1) * 4194304);
+  EXPECT_THAT(podsim("check --slice 8 --mesh x=8 --hlo " + differ).out, HasSubstr("yes"));
+}
+
+/// By their names: 3, 6, 9 products in bf16, 3 in TF32.
+TEST(RunHlo, AlgorithmsOfProductsTakeAsManyProductsAsTheySay) {
+  const auto time = [](const std::string& machine, const std::string& algorithm) {
+    const test::Folder folder;
+    return json_of("run --mesh x=1 " + machine + " --hlo " + folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = f32[4096,4096] parameter(0)\n  ROOT d = f32[4096,4096] dot(x, x), lhs_contracting_dims={1}, "
+                                                                        "rhs_contracting_dims={0}, algorithm=" + algorithm + "\n}\n"))["makespan_s"].get<double>();
+  };
+  const double flops = 2.0 * 4096 * 4096 * 4096;
+  const std::string tpu = "--machine tpu_v6e:spec --slice 1x1", gpu = "--machine dgx_h100:spec --slice 1x1";
+  for (const auto& [machine, peak] : {std::pair{tpu, 920e12}, std::pair{gpu, 989.4e12}}) {
+    const double one = time(machine, "dot_bf16_bf16_f32");  // with the launch
+    for (const int products : {3, 6, 9}) EXPECT_NEAR(time(machine, "dot_bf16_bf16_f32_x" + std::to_string(products)), one + (products - 1) * flops / peak, 1e-9) << machine << ", " << products;
+  }
+  EXPECT_NEAR(time(gpu, "dot_tf32_tf32_f32_x3"), time(gpu, "dot_tf32_tf32_f32") + 2 * flops / 494.7e12, 1e-9);
+}
+
 /// A dot of 11 us, of which the compiler says 1 ms, or of which it says 1 us; and a copy of 10 ms beside it.
 TEST(RunHlo, TheShareOfTheTimeThatTheCompilerEstimatesFarOtherwiseStandsBesideTheTime) {
   const auto run = [](const std::string& cycles, const std::string& more, const std::string& how) {

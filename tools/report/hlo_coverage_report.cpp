@@ -12,6 +12,7 @@ namespace podsim {
 namespace {
 
 constexpr std::size_t most_estimates = 3;
+constexpr double worth_telling = 0.1;  // of the time of the core: less hardly moves the result
 
 struct CoveredKind {
   const char *key, *word;
@@ -64,8 +65,12 @@ std::string coverage_text(const HloCoverage& coverage) {
   return text;
 }
 
+std::string estimated_text(const HloCoverage& coverage) {
+  const double all = coverage.time().count(), share = all > 0 ? coverage.estimated.time.count() / all : 0;
+  return share < worth_telling ? "" : fmt::format("{:.0f} % of the core's time estimated", 100 * share);
+}
+
 std::string doubt_text(const HloCoverage& coverage) {
-  constexpr double worth_telling = 0.1;  // of the time of the core: less hardly moves the result
   const HloDoubt& doubt = coverage.in_doubt;
   const double most = std::max(doubt.time, doubt.compiler).count(), others = (coverage.time() - doubt.time).count();
   const double share = most > 0 ? most / (others + most) : 0;

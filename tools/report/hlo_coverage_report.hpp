@@ -17,6 +17,8 @@ Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstim
 
 /// "known: 400 instructions, 1.2 GB, 3.1 ms; estimated: ..; in doubt: 84 us, 7.5 us by the compiler's own cycles"; kinds without an instruction are left out.
 std::string coverage_text(const HloCoverage& coverage);
+/// "89 % of the core's time estimated", where so much of it rests on HloEvidence::estimated; empty: less than a tenth.
+std::string estimated_text(const HloCoverage& coverage);
 /// "84 % of the core's time in doubt", where the compiler estimated far otherwise of so much, by whichever of the two estimates is longer; empty: of less than a tenth.
 std::string doubt_text(const HloCoverage& coverage);
 /// The first few, and how many more there are: "fusion.3: 1.2 ms, the compiler 7 ms".

@@ -83,7 +83,7 @@ Expected<std::vector<CollectiveRow>> collective_rows(const ShownHlo& shown) {
   for (const HloCollectiveCount& count : shown.summary.collectives) {
     const HloInstruction& collective = instruction_at(shown.module, count.place);
     const auto [found, is_new] =
-        known.try_emplace({collective.opcode == HloOpcode::collective_permute, group_mode_of(*collective.attributes), groups_text(collective)});
+        known.try_emplace({collective.opcode == HloOpcode::collective_permute, group_mode_of(collective), groups_text(collective)});
     if (is_new) {
       auto axes = collective_axes(shown.module, collective, shown.mesh ? &*shown.mesh : nullptr);
       if (!axes) return axes.error();

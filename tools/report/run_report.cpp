@@ -393,8 +393,10 @@ std::string result_json(const Run& run, const Details& details) {
 namespace {
 
 std::string module_time_text(double makespan_s, const HloCoverage& coverage) {
-  const std::string why = why_at_least(coverage), doubt = doubt_text(coverage);
-  const std::string reasons = why + (why.empty() || doubt.empty() ? "" : "; ") + doubt;
+  const std::string why = why_at_least(coverage);
+  std::string reasons = why;
+  for (const std::string& more : {estimated_text(coverage), doubt_text(coverage)})
+    if (!more.empty()) reasons += (reasons.empty() ? "" : "; ") + more;
   return fmt::format("{}{}{}", why.empty() ? "" : "at least ", time_text(makespan_s), reasons.empty() ? "" : "  (" + reasons + ")");
 }
 

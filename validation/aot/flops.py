@@ -9,6 +9,9 @@ out here, so what is left are differences of counting. Status 1 where one is abo
   * the sums of all-reduces and reduce-scatters count
   * a custom-call whose author does not state its cost is nothing, but TopK: k for each element
   * a sort is n log2 n of all its elements, not of each row
+  * a reduction of several arrays is every operation of its computation for each element, not one
+  * a reduce-window is (taps of its window - 1) for each element of its result, the taps that read padding too, but where one dimension of it covers whole rows
+    (HandleReduceWindow of hlo_cost_analysis.cc); podsim counts the work that it takes: in each dimension the taps that read an element, at most 3 for each element
 """
 import gzip
 import json
@@ -53,6 +56,52 @@ def comparisons(text):
     return more
 
 
+def reductions(text):
+    """What XLA counts of reductions of several arrays at once, as of an argmax, beyond one operation for each element: all operations of their computation."""
+    shapes = dict(re.findall(r"^\s*(?:ROOT )?(%[\w.-]+) = ([^()\s]+)", text, flags=re.MULTILINE))
+    bodies = dict(re.findall(r"^(%[\w.-]+) \([^\n]*\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL))
+    more = 0
+    for result, operand, body in re.findall(r" = \((\S+), [^=]*\) reduce\((%[\w.-]+), .*?to_apply=(%[\w.-]+)", text):
+        operations = sum(" = " in line and not re.search(r" (parameter|constant|tuple)\(", line) for line in bodies[body].splitlines())
+        more += (operations - 1) * (elements(shapes[operand]) - elements(result))
+    return more
+
+
+def pairs_of(text, separator, default):
+    return [tuple(int(n) for n in part.split("_")) for part in text.split(separator)] if text else default
+
+
+def windows(text):
+    """What XLA counts of reduce-windows of one array beyond podsim's count (reduce_window_operations() of workloads/hlo/task_costs.hpp)."""
+    shapes = dict(re.findall(r"^\s*(?:ROOT )?(%[\w.-]+) = ([^()\s]+)", text, flags=re.MULTILINE))
+
+    def dims_of(shape):
+        return [int(n) for n in re.search(r"\[([\d,]*)\]", shape)[1].split(",") if n]
+
+    more = 0
+    for result, operand, window in re.findall(r" = ([^(\s]\S*) reduce-window\((%[\w.-]+), .*?window=\{([^}]*)\}", text):
+        fields = dict(field.split("=") for field in window.split())
+        if fields.keys() - {"size", "stride", "pad"}:
+            continue  # dilated: none is stored
+        inputs, outputs, sizes = dims_of(shapes[operand]), dims_of(result), [int(n) for n in fields["size"].split("x")]
+        strides = [int(n) for n in fields["stride"].split("x")] if "stride" in fields else [1] * len(sizes)
+        pads = pairs_of(fields.get("pad"), "x", [(0, 0)] * len(sizes))
+        made = math.prod(outputs)
+        theirs = (math.prod(sizes) - 1) * made
+        wide, padded = [d for d in range(len(sizes)) if sizes[d] != 1], [pad for pad in pads if pad != (0, 0)]
+        if len(wide) == 1 and len(padded) == 1 and pads[wide[0]] == (outputs[wide[0]] - 1,) * 2 and sizes[wide[0]] == 2 * outputs[wide[0]] - 1:
+            theirs = made // outputs[wide[0]] + outputs[wide[0]] - 1
+        ours, lines = 0, math.prod(inputs)
+        for n, m, size, stride, (low, _) in zip(inputs, outputs, sizes, strides, pads):
+            lines //= max(n, 1)
+            taps = sum(max(0, min(o * stride - low + size, n) - max(o * stride - low, 0)) for o in range(m))
+            if size != 1:
+                ours += lines * min(taps, n if taps == n * m else 3 * max(n, m))
+            lines *= m
+        more += theirs - ours
+    return more
+
+
 def shown(podsim, text_of_module):
     with tempfile.NamedTemporaryFile(suffix=".hlo") as text:
         text.write(text_of_module)
@@ -66,7 +115,7 @@ def shown(podsim, text_of_module):
 def main():
     podsim, folder = sys.argv[1], pathlib.Path((sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).parent / "modules"))
     worst = 0
-    print("| module | podsim | XLA | ratio | sums of collectives, comparisons | calls without a stated cost |\n|---|---|---|---|---|---|")
+    print("| module | podsim | XLA | ratio | sums of collectives, comparisons, reductions | taps of windows | calls without a stated cost |\n|---|---|---|---|---|---|---|")
     for module in sorted(folder.glob("*.hlo.gz")):
         beside = module.with_name(module.name.removesuffix(".hlo.gz") + ".json")
         theirs = flops_of_xla(json.loads(beside.read_text())) if beside.exists() else None
@@ -76,10 +125,11 @@ def main():
         counted = shown(podsim, text)
         once = counted["totals"]["each_once"]
         unstated = sum(call["flops"] + call["vector"] for call in counted["custom_calls"] if call["why"] != STATED)
-        sums = comparisons(text.decode()) + sum(elements(row["shape"]) for row in counted["collectives"] if row["kind"] in ("all-reduce", "reduce-scatter"))
-        ours = once["flops"] + once["vector"] + sums - unstated
+        sums = comparisons(text.decode()) + reductions(text.decode()) + sum(elements(row["shape"]) for row in counted["collectives"] if row["kind"] in ("all-reduce", "reduce-scatter"))
+        taps = windows(text.decode())
+        ours = once["flops"] + once["vector"] + sums + taps - unstated
         worst = max(worst, abs(ours / theirs - 1))
-        print(f"| {module.name.removesuffix('.hlo.gz')} | {ours / 1e9:.3f} | {theirs / 1e9:.3f} | {ours / theirs:.4f} | {sums / 1e9:.3f} | {unstated / 1e9:.3f} |")
+        print(f"| {module.name.removesuffix('.hlo.gz')} | {ours / 1e9:.3f} | {theirs / 1e9:.3f} | {ours / theirs:.4f} | {sums / 1e9:.3f} | {taps / 1e9:.3f} | {unstated / 1e9:.3f} |")
     print(f"\nGFLOP of one device. The largest difference is {100 * worst:.2f} %.")
     return 1 if worst > LIMIT else 0
 

@@ -37,6 +37,12 @@ class CallShapes {
     if (same_dims(given, wanted)) return success();
     return problem(fmt::format("expected a computation that gives {}, but {} gives {}", cut_text(wanted), callee_.name, cut_text(given)));
   }
+  /// Of an asynchronous operation: the thread that it names is the computation's, where that one's is told.
+  Status runs_on_its_thread() const {
+    const std::string& thread = instruction_.attributes->async_execution_thread;
+    if (thread.empty() || callee_.execution_thread.empty() || thread == callee_.execution_thread) return success();
+    return problem(fmt::format("expected the execution_thread of computation {}, {}, got {}", callee_.name, quoted(callee_.execution_thread), quoted(thread)));
+  }
   /// A reduction's: numbers in, numbers out.
   Status combines_numbers() const {
     for (const int p : callee_.parameters) {
@@ -123,6 +129,7 @@ Status check_call_shapes(const HloModule& module) {
       for (const HloCall& call : instruction.calls) {
         const CallShapes shapes{module, caller, instruction, module.computations[static_cast<std::size_t>(call.computation)]};
         if (auto ok = check_call(shapes, instruction, call.role, branch); !ok) return ok;
+        if (auto ok = shapes.runs_on_its_thread(); !ok) return ok;
         branch += call.role == HloRole::branch ? 1 : 0;
       }
     }

@@ -44,7 +44,7 @@ Expected<ReplicaGroups> groups_among(const HloModule& module, const HloInstructi
       for (std::int64_t device = 0; device < slices.devices; ++device) all[static_cast<std::size_t>(device)].push_back(slice * slices.devices + device);
     return ReplicaGroups::of_list(all);
   }
-  const auto flat = flattened_groups(attributes.replica_groups.value_or(ReplicaGroups{}), group_mode_of(attributes), module.replica_count, slices.devices / module.replica_count, module.where(collective));
+  const auto flat = flattened_groups(attributes.replica_groups.value_or(ReplicaGroups{}), group_mode_of(collective), module.replica_count, slices.devices / module.replica_count, module.where(collective));
   if (!flat || slices.count == 1) return flat;
   for (std::int64_t slice = 0; slice < slices.count; ++slice)
     for (std::int64_t group = 0; group < flat->count(); ++group) {

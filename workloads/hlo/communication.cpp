@@ -22,11 +22,13 @@ Problem of_groups(const HloModule& module, const HloInstruction& collective) {
   if (!is_collective(collective.opcode) || !collective.attributes->replica_groups) return {};
   const ReplicaGroups& groups = *collective.attributes->replica_groups;
   if (groups.is_all() || collective.opcode == HloOpcode::collective_broadcast) return {};
-  const std::int64_t ids = ids_of(group_mode_of(*collective.attributes), module.replica_count, devices_of(module) / module.replica_count);
+  const HloGroupMode mode = group_mode_of(collective);
+  const std::int64_t ids = ids_of(mode, module.replica_count, devices_of(module) / module.replica_count);
   const bool may_differ = collective.opcode == HloOpcode::all_reduce;
   const bool has_all = groups.total() == ids && groups.largest() == ids - 1;  // each at most once: the reader of groups
   if (has_all && (may_differ || groups.uniform_size())) return {};
-  return fmt::format("expected groups {}that have each of {} devices once, got {}", may_differ ? "" : "of equal size ", ids, to_text(groups));
+  const bool names_replicas = mode == HloGroupMode::replicas_everywhere;
+  return fmt::format("expected groups {}that have each of {} {} once, got {}", may_differ ? "" : "of equal size ", ids, names_replicas ? "replicas (use_global_device_ids is not true)" : "devices", to_text(groups));
 }
 
 /// Of what one computation starts and ends.

@@ -41,7 +41,9 @@ TEST(Communication, IdsAreThoseOfTheMode) {
   const auto error = [](const std::string& attributes) { return error_in("ROOT r = f32[4] all-reduce(x), to_apply=%sum, " + attributes, "replica_count=2, num_partitions=4"); };
   EXPECT_EQ(error("replica_groups={{0,1}}"), "") << "replicas";
   EXPECT_EQ(error("channel_id=1, use_global_device_ids=false, replica_groups={{0},{1}}"), "") << "replicas of all partitions";
-  EXPECT_EQ(error("channel_id=1, replica_groups={{0,1},{2,3}}"), "") << "partitions";
+  EXPECT_EQ(error("channel_id=1, replica_groups={{0},{1}}"), "") << "the same: XLA's parser takes use_global_device_ids=false where an all-reduce does not say it";
+  EXPECT_EQ(error("channel_id=1, replica_groups={{0,1},{2,3}}"), "m:7:2: r: expected groups that have each of 2 replicas (use_global_device_ids is not true) once, got {{0,1},{2,3}}");
+  EXPECT_EQ(error_in("ROOT r = f32[4] all-to-all(x), channel_id=1, dimensions={0}, replica_groups={{0,1},{2,3}}", "replica_count=2, num_partitions=4"), "") << "partitions";
   EXPECT_EQ(error("channel_id=1, use_global_device_ids=true, replica_groups={{0,1,2,3,4,5,6,7}}"), "");
   EXPECT_EQ(error("channel_id=1, use_global_device_ids=true, replica_groups={{0,1}}"), "m:7:2: r: expected groups that have each of 8 devices once, got {{0,1}}");
   EXPECT_EQ(error("replica_groups={{0}}"), "m:7:2: r: expected groups that have each of 2 devices once, got {{0}}");

@@ -12,37 +12,31 @@
 
 namespace podsim {
 
-namespace {
-
-/// `{(f32[4]{0}, /*index=1*/(bf16[8]{0}))->f32[4]{0}}`: the shapes in the first brackets, and the one behind the arrow. nullopt: it is written otherwise.
-struct EntryLayout {
-  std::vector<HloShape> parameters;
-  HloShape result;
-};
-
-std::optional<EntryLayout> layout_of(std::string_view text) {
-  EntryLayout layout;
-  std::size_t at = 0;
-  const auto skip = [&] {
-    while (at < text.size() && (text[at] == ' ' || text[at] == ',' || text.substr(at, 2) == "/*")) at = text[at] == '/' ? std::min(text.find("*/", at), text.size() - 2) + 2 : at + 1;
+Expected<HloEntryLayout> read_entry_layout(HloCursor& cursor) {
+  HloEntryLayout layout;
+  const auto read = [&](HloShape& shape) -> Status {
+    cursor.skip_blanks();
+    std::size_t at = cursor.at();
+    auto found = parse_hlo_shape(cursor.text(), at, cursor.origin());
+    if (!found) return found.error();
+    shape = *std::move(found);
+    cursor.move_to(at);
+    cursor.skip_blanks();
+    return success();
   };
-  const auto read = [&](HloShape& shape) {
-    skip();
-    auto found = parse_hlo_shape(text, at, SourceLocation{});
-    if (found) shape = *std::move(found);
-    return static_cast<bool>(found);
-  };
-  if (!text.starts_with("{(")) return {};
-  at = 2;
-  for (skip(); at < text.size() && text[at] != ')'; skip())
-    if (!read(layout.parameters.emplace_back())) return {};
-  if (text.substr(std::min(at, text.size()), 3) != ")->") return {};
-  at += 3;
-  if (!read(layout.result)) return {};
+  if (!cursor.take("{(")) return cursor.expected("\"{(\" and the shapes of the entry's parameters");
+  cursor.skip_blanks();
+  if (!cursor.take(')')) {
+    do {
+      if (auto ok = read(layout.parameters.emplace_back()); !ok) return ok.error();
+    } while (cursor.take(','));
+    if (!cursor.take(')')) return cursor.expected("\",\" and the shape of the next parameter, or \")\"");
+  }
+  if (!cursor.take("->")) return cursor.expected("\"->\" and the shape of the entry's result");
+  if (auto ok = read(layout.result); !ok) return ok.error();
+  if (!cursor.take('}')) return cursor.expected("\"}\" behind the shape of the entry's result");
   return layout;
 }
-
-}  // namespace
 
 Expected<HloSignature> read_signature(HloCursor& cursor) {
   HloSignature signature;
@@ -94,8 +88,9 @@ Status check_signature(const HloSignature& signature, const HloComputation& comp
 Status check_entry_layout(const HloModule& module) {
   const auto told = std::ranges::find(module.others, std::string_view{"entry_computation_layout"}, &HloAttribute::name);
   if (told == module.others.end() || module.entry == HloInstruction::missing) return success();
-  const auto layout = layout_of(told->text);
-  if (!layout) return success();
+  HloCursor cursor{told->text, 0, {module.file, 1, 1}};
+  const auto layout = read_entry_layout(cursor);
+  if (!layout) return layout.error();
   const HloComputation& entry = module.entry_computation();
   if (layout->parameters.size() != entry.parameters.size())
     return Diagnostic{{module.file, entry.line, entry.column}, fmt::format("expected the {} parameters of entry_computation_layout, got {}", layout->parameters.size(), entry.parameters.size())};
@@ -112,29 +107,34 @@ Status check_entry_layout(const HloModule& module) {
 Status check_aliases(const HloModule& module) {
   if (module.entry == HloInstruction::missing) return success();
   const HloComputation& entry = module.entry_computation();
-  const auto has = [&](int number, const std::vector<std::int64_t>& index) {
+  /// nullptr: there is none.
+  const auto element_of = [&](int number, const std::vector<std::int64_t>& index) -> const HloShape* {
     const HloShape* shape = &*entry.instructions[static_cast<std::size_t>(number)].shape;
     for (const std::int64_t at : index) {
-      if (static_cast<std::size_t>(at) >= shape->elements.size()) return false;
+      if (static_cast<std::size_t>(at) >= shape->elements.size()) return nullptr;
       shape = &shape->elements[static_cast<std::size_t>(at)];
     }
-    return true;
+    return shape;
   };
-  const auto is_parameter = [&](int parameter, const std::vector<std::int64_t>& index) {
-    return static_cast<std::size_t>(parameter) < entry.parameters.size() && has(entry.parameters[static_cast<std::size_t>(parameter)], index);
+  const auto parameter_at = [&](int parameter, const std::vector<std::int64_t>& index) -> const HloShape* {
+    return static_cast<std::size_t>(parameter) < entry.parameters.size() ? element_of(entry.parameters[static_cast<std::size_t>(parameter)], index) : nullptr;
   };
   const auto problem = [&](const std::string& what) { return Diagnostic{{module.file, entry.line, entry.column}, what}; };
   const auto text = [](const std::vector<std::int64_t>& index) { return fmt::format("{{{}}}", fmt::join(index, ", ")); };
   std::set<std::pair<int, std::vector<std::int64_t>>> taken;
   for (const HloAlias& alias : module.aliases) {
-    if (!has(entry.root, alias.output)) return problem(fmt::format("input_output_alias: expected outputs of the entry, got {}", text(alias.output)));
-    if (!is_parameter(alias.parameter, alias.parameter_index))
-      return problem(fmt::format("input_output_alias: expected parameters of the entry, got ({}, {})", alias.parameter, text(alias.parameter_index)));
+    const HloShape* const output = element_of(entry.root, alias.output);
+    const HloShape* const input = parameter_at(alias.parameter, alias.parameter_index);
+    if (output == nullptr) return problem(fmt::format("input_output_alias: expected outputs of the entry, got {}", text(alias.output)));
+    if (input == nullptr) return problem(fmt::format("input_output_alias: expected parameters of the entry, got ({}, {})", alias.parameter, text(alias.parameter_index)));
     if (!taken.emplace(alias.parameter, alias.parameter_index).second)
       return problem(fmt::format("input_output_alias: expected one output in each parameter, got two in ({}, {})", alias.parameter, text(alias.parameter_index)));
+    // Layouts may be missing, and so may what tiles add: one of both has to agree.
+    if (logical_bytes(*input) != logical_bytes(*output) && device_bytes(*input) != device_bytes(*output))
+      return problem(fmt::format("input_output_alias: expected a parameter of the size of output {}, {}, got ({}, {}), {}", text(alias.output), cut_text(*output), alias.parameter, text(alias.parameter_index), cut_text(*input)));
   }
   for (const HloDonor& donor : module.donors)
-    if (!is_parameter(donor.parameter, donor.parameter_index))
+    if (parameter_at(donor.parameter, donor.parameter_index) == nullptr)
       return problem(fmt::format("buffer_donor: expected parameters of the entry, got ({}, {})", donor.parameter, text(donor.parameter_index)));
   return success();
 }

@@ -26,6 +26,14 @@ Expected<HloSignature> read_signature(HloCursor& cursor);
 /// Whether a computation has the parameters and the root that its signature declares. Errors: the first that differs, in the signature.
 Status check_signature(const HloSignature& signature, const HloComputation& computation, const HloCursor& cursor);
 
+/// `{(f32[4]{0}, /*index=1*/(bf16[8]{0}))->f32[4]{0}}`, of entry_computation_layout.
+struct HloEntryLayout {
+  std::vector<HloShape> parameters{};
+  HloShape result{};
+};
+/// The layout here, the cursor at its "{". Moves behind it.
+Expected<HloEntryLayout> read_entry_layout(HloCursor& cursor);
+
 /// Whether the entry has the parameters and the result of the header's entry_computation_layout, where it has one. Errors: the first that differs.
 Status check_entry_layout(const HloModule& module);
 

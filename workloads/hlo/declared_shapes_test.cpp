@@ -18,6 +18,14 @@ TEST(DeclaredShapes, OfTheEntryAreThoseOfTheHeader) {
   EXPECT_EQ(error("(f32[4]{0}, f32[4]{0})->(f32[4]{0}, f32[4]{0})"), "m:2:1: expected the 2 parameters of entry_computation_layout, got 1");
 }
 
+TEST(DeclaredShapes, OfTheEntryAreReadWhole) {
+  const auto error = [](const std::string& layout) { return test::error_of("HloModule m, entry_computation_layout={" + layout + "}\nENTRY e {\n ROOT x = f32[4]{0} parameter(0)\n}\n"); };
+  EXPECT_EQ(error("(f32[4]{0:T(128)})->f32[4]{0}"), "");
+  EXPECT_EQ(error("(f32[4]{1:T(128)})->f32[4]{0}"), "m:1:48: expected each of the 1 dimensions once in a layout, got \"1:T(128)})->f32[4]{0}}\"");
+  EXPECT_EQ(error("(f32[4]{0:T(0)})->f32[4]{0}"), "m:1:52: expected the extent of a tile, got \"0)})->f32[4]{0}}\"");
+  EXPECT_EQ(error("(f32[4]{0}) f32[4]{0}"), "m:1:51: expected \"->\" and the shape of the entry's result, got \" f32[4]{0}}\"");
+}
+
 TEST(DeclaredShapes, OfASignatureAreThoseOfParametersAndRoot) {
   const auto error = [](const std::string& signature) {
     return test::error_of("HloModule m\nENTRY %e " + signature + " {\n %x = f32[4]{0} parameter(0)\n %n = s32[] parameter(1)\n ROOT %r = (f32[4]{0}, s32[]) tuple(%x, %n)\n}\n");
@@ -48,7 +56,18 @@ TEST(DeclaredShapes, AliasesAndDonorsAreOfTheEntry) {
   EXPECT_EQ(error("input_output_alias={ {0}: (2, {}, may-alias) }"), "m:2:1: input_output_alias: expected parameters of the entry, got (2, {})");
   EXPECT_EQ(error("input_output_alias={ {0}: (1, {2}, may-alias) }"), "m:2:1: input_output_alias: expected parameters of the entry, got (1, {2})");
   EXPECT_EQ(error("input_output_alias={ {0}: (0, {}, may-alias), {1}: (0, {}, may-alias) }"), "m:2:1: input_output_alias: expected one output in each parameter, got two in (0, {})");
+  EXPECT_EQ(test::error_of("HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\nENTRY e {\n x = f32[8] parameter(0)\n ROOT r = f32[4] slice(x), slice={[0:4]}\n}\n"),
+            "m:2:1: input_output_alias: expected a parameter of the size of output {}, f32[4], got (0, {}), f32[8]");
   EXPECT_EQ(error("buffer_donor={ (0, {0}) }"), "m:2:1: buffer_donor: expected parameters of the entry, got (0, {0})");
+}
+
+TEST(CallShapes, AnAsynchronousOperationRunsOnTheThreadOfItsComputation) {
+  const auto error = [](const std::string& thread) {
+    return test::error_of("HloModule m\n%f { ROOT p = f32[4] parameter(0) }, execution_thread=\"sparsecore\"\nENTRY e {\n x = f32[4] parameter(0)\n s = ((f32[4]), f32[4], u32[]) async-start(x), calls=%f, async_execution_thread=\"" + thread +
+                          "\"\n ROOT d = f32[4] async-done(s)\n}\n");
+  };
+  EXPECT_EQ(error("sparsecore"), "");
+  EXPECT_EQ(error("host"), "m:5:2: s: expected the execution_thread of computation f, \"sparsecore\", got \"host\"");
 }
 
 TEST(CallShapes, ReductionsCombineNumbersAndAConditionalIsChosenByOne) {

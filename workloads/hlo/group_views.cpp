@@ -122,6 +122,12 @@ std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, c
   return found;
 }
 
+std::int64_t largest_group_of(const ReplicaGroups& groups) {
+  std::int64_t largest = 0;
+  for (std::int64_t group = 0; group < groups.count(); ++group) largest = std::max(largest, groups.size(group));
+  return largest;
+}
+
 std::optional<RootedGroups> rooted(const ReplicaGroups& groups) {
   if (groups.is_all()) return RootedGroups{groups, 0};
   std::vector<std::vector<std::int64_t>> sorted;

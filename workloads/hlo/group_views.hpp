@@ -29,6 +29,9 @@ struct CollectiveGroups {
 /// devices in a group does not matter.
 std::optional<CollectiveGroups> collective_groups(const ReplicaGroups& groups, const Mesh& mesh, bool any_order);
 
+/// The most devices in one of the groups, which are listed.
+std::int64_t largest_group_of(const ReplicaGroups& groups);
+
 /// Groups of a collective-broadcast: the first device of each is its source. {{1,0},{3,2}} are the groups {0,1} and {2,3} with source number 1.
 struct RootedGroups {
   ReplicaGroups groups;   // in increasing order

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "workloads/hlo/attribute_values.hpp"
 #include "workloads/hlo/hlo_field_text.hpp"
 #include "workloads/hlo/hlo_statement.hpp"
 #include "workloads/hlo/hlo_window_text.hpp"
@@ -20,12 +21,13 @@ constexpr std::size_t most_pairs = std::size_t{1} << 24;
 class AttributeText : private HloFieldText {
  public:
   AttributeText(HloCursor& cursor, std::string_view name, HloStatement& statement)
-      : HloFieldText{cursor}, name_{name}, statement_{statement}, attributes_{statement.attributes} {}
+      : HloFieldText{cursor}, name_{name}, statement_{statement}, attributes_{statement.attributes}, values_{attribute_values(name, statement.operation.opcode)} {}
 
   Status read() {
     const auto& table = readers();
     const auto found = table.find(name_);
-    const bool ok = found != table.end() ? (this->*found->second)() : keep();
+    const std::size_t begin = cursor_.at();
+    const bool ok = (found != table.end() ? (this->*found->second)() : keep()) && is_a_value(begin);
     if (!ok) return *error_;
     return success();
   }
@@ -77,70 +79,38 @@ class AttributeText : private HloFieldText {
       if (cursor_.peek() == '"' ? !cursor_.take_quoted().has_value() : !cursor_.take_balanced())
         return expected("the end of the attribute " + std::string{name_} + ", whose brackets and quotation marks are closed"), std::string_view{};
     cursor_.skip_to(",\n");
-    std::string_view value = cursor_.since(begin);
+    return trimmed(cursor_.since(begin));
+  }
+  static std::string_view trimmed(std::string_view value) {
     while (!value.empty() && (value.back() == ' ' || value.back() == '\r' || value.back() == '\t')) value.remove_suffix(1);
     return value;
   }
 
   bool keep() {
-    static const std::unordered_set<std::string_view> known{"api_version",
-                                                            "async_group_id",
-                                                            "channel_handle",
-                                                            "collapsed_slice_dims",
-                                                            "constrain_layout",
-                                                            "cross_program_prefetch_index",
-                                                            "custom_call_has_side_effect",
-                                                            "custom_call_schedule",
-                                                            "delta",
-                                                            "distribution",
-                                                            "domain",
-                                                            "entry",
-                                                            "epsilon",
-                                                            "exit",
-                                                            "exponent_bits",
-                                                            "feature_index",
-                                                            "index_vector_dim",
-                                                            "indices_are_sorted",
-                                                            "infeed_config",
-                                                            "inserted_window_dims",
-                                                            "input_batching_dims",
-                                                            "is_composite",
-                                                            "is_cross_program_prefetch_index",
-                                                            "is_host_transfer",
-                                                            "is_stable",
-                                                            "k",
-                                                            "largest",
-                                                            "left_side",
-                                                            "literal",
-                                                            "lower",
-                                                            "mantissa_bits",
-                                                            "offset_dims",
-                                                            "operand_batching_dims",
-                                                            "operand_layout_constraints",
-                                                            "origin",
-                                                            "outfeed_config",
-                                                            "outfeed_shape",
-                                                            "output_operand_aliasing",
-                                                            "output_to_operand_aliasing",
-                                                            "parameter_replication",
-                                                            "result_accuracy",
-                                                            "scatter_dims_to_operand_dims",
-                                                            "scatter_indices_batching_dims",
-                                                            "slice_sizes",
-                                                            "sparsity",
-                                                            "split_count",
-                                                            "split_dimension",
-                                                            "start_index_map",
-                                                            "start_indices_batching_dims",
-                                                            "statistics",
-                                                            "transpose_a",
-                                                            "type",
-                                                            "unique_indices",
-                                                            "unit_diagonal",
-                                                            "update_window_dims"};
     const std::string_view value = raw();
     if (error_) return false;
-    attributes_.others.push_back({std::string{name_}, std::string{value}, known.contains(name_)});
+    attributes_.others.push_back({std::string{name_}, std::string{value}, values_.has_value()});
+    return true;
+  }
+
+  /// What was read from `begin` on is one of the attribute's values. Of an opcode that is not known nothing is.
+  bool is_a_value(std::size_t begin) {
+    if (!values_ || statement_.operation.opcode == HloOpcode::unknown) return true;
+    const std::string_view text = trimmed(cursor_.since(begin));
+    switch (values_->kind) {
+      case HloAttributeValues::Kind::any: return true;
+      case HloAttributeValues::Kind::truth: return text == "true" || text == "false" || fail(begin, "true or false");
+      case HloAttributeValues::Kind::word:
+        return std::ranges::find(values_->words, text) != values_->words.end() || fail(begin, fmt::format("one of {}", fmt::join(values_->words, ", ")));
+      case HloAttributeValues::Kind::numbers:
+        return (text.starts_with('{') && text.find_first_not_of("{}0123456789, ") == std::string_view::npos) || fail(begin, "\"{\" and a list of numbers from 0 on");
+      case HloAttributeValues::Kind::number: {
+        std::int64_t number = 0;
+        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool whole = status == std::errc{} && end == text.data() + text.size();
+        return (whole && number >= values_->least) || fail(begin, fmt::format("a number from {} on", values_->least));
+      }
+    }
     return true;
   }
 
@@ -217,10 +187,12 @@ class AttributeText : private HloFieldText {
   }
 
   bool channel_id() {
+    // 0 stands for none in XLA's binary form, and its text prints none.
     std::int64_t id = 0;
+    const std::size_t at = cursor_.at();
     if (!integer(id, "a channel")) return false;
     attributes_.channel_id = id;
-    return true;
+    return id >= 0 || fail(at, "a channel from 0 on");
   }
 
   bool use_global_device_ids() {
@@ -363,6 +335,7 @@ class AttributeText : private HloFieldText {
   std::string_view name_;
   HloStatement& statement_;
   HloAttributes& attributes_;
+  std::optional<HloAttributeValues> values_;
 };
 
 }  // namespace

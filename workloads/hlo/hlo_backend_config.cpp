@@ -113,24 +113,43 @@ void read_emitter(const Field& algorithm, HloAttributes& attributes) {
   if (const auto devices = number_behind(debug, "group_size = ")) attributes.strategy = HloStrategy{std::string{emitter}, 0, {*devices}};
 }
 
-/// Of "StrategyND{colors:2 phases:3 cores:{2 2 4},{2 2 4} ...}"; nothing where the text has another form: then it is not known.
-void read_strategy(const Field& algorithm, HloAttributes& attributes) {
+/// "2 2 4" as numbers from 1 on; nullopt where it is something else.
+std::optional<std::vector<int>> rings_in(std::string_view list) {
+  std::vector<int> rings;
+  while (!list.empty()) {
+    const auto ring = number_behind(list, "");
+    if (!ring) return std::nullopt;
+    rings.push_back(*ring);
+    const std::size_t space = list.find(' ');
+    list = space == std::string_view::npos ? std::string_view{} : list.substr(space + 1);
+  }
+  return rings;
+}
+
+/// Of "StrategyND{colors:2 phases:3 cores:{2 2 4},{2 2 4} ...}"; nothing where the text has another form: then it is not known. In all 526 that libtpu wrote
+/// into the modules seen here the name is that of the strategy, and there is a list for each colour with a ring for each phase: another text contradicts itself.
+HloConfigProblem read_strategy(const Field& algorithm, HloAttributes& attributes) {
   std::string_view name, text;
-  if (algorithm["strategy"].get(name) != simdjson::SUCCESS || algorithm["debug"].get(text) != simdjson::SUCCESS) return;
+  if (algorithm["strategy"].get(name) != simdjson::SUCCESS || algorithm["debug"].get(text) != simdjson::SUCCESS) return {};
   const auto colors = number_behind(text, "colors:"), phases = number_behind(text, "phases:");
   constexpr std::string_view word = "cores:{";
-  const std::size_t at = text.find(word);
-  if (!colors || !phases || at == std::string_view::npos) return;
-  HloStrategy strategy{std::string{name}, *colors, {}};
-  const std::size_t end = text.find('}', at);
-  for (std::string_view rest = text.substr(at + word.size(), end == std::string_view::npos ? end : end - at - word.size()); !rest.empty();) {
-    const auto ring = number_behind(rest, "");
-    if (!ring) return;
-    strategy.rings.push_back(*ring);
-    const std::size_t space = rest.find(' ');
-    rest = space == std::string_view::npos ? std::string_view{} : rest.substr(space + 1);
+  const std::size_t cores = text.find(word), brace = text.find('{');
+  if (!colors || !phases || cores == std::string_view::npos || !text.substr(brace + 1).starts_with("colors:")) return {};
+  const std::string_view described = text.substr(0, brace).substr(std::min(text.find_first_not_of(" \n"), brace));
+  if (described != name) return {.field = "strategy", .wanted = "the strategy whose colours and phases stand behind it"};
+  std::vector<std::vector<int>> lists;
+  for (std::size_t at = cores + word.size() - 1; at < text.size() && text[at] == '{';) {
+    const std::size_t end = text.find('}', at);
+    auto rings = rings_in(text.substr(at + 1, end == std::string_view::npos ? end : end - at - 1));
+    if (!rings) return {};
+    lists.push_back(*std::move(rings));
+    at = end == std::string_view::npos ? text.size() : text.substr(end + 1).starts_with(',') ? end + 2 : text.size();
   }
-  if (static_cast<int>(strategy.rings.size()) == *phases) attributes.strategy = std::move(strategy);
+  const auto has_each_phase = [&](const std::vector<int>& rings) { return static_cast<int>(rings.size()) == *phases; };
+  if (static_cast<int>(lists.size()) != *colors || !std::ranges::all_of(lists, has_each_phase))
+    return {.field = "colors:", .wanted = "a list of cores for each colour, and in it a ring for each phase"};
+  attributes.strategy = HloStrategy{std::string{name}, *colors, std::move(lists.front())};
+  return {};
 }
 
 /// {"all_gather_offload_config": {"ici_strategy_config": {"color_strategies": [{"phase_rings": [{"core_count": "4"}]}]}}}: the phases of the first colour.
@@ -180,7 +199,7 @@ HloConfigProblem read_backend_config(const std::string& json, HloAttributes& att
   read_library_product(config["cudnn_conv_backend_config"], of_cudnn, attributes);
   read_library_product(config["gemm_backend_config"], of_cublas, attributes);
   read_emitter(config["collective_algorithm_config"], attributes);
-  read_strategy(config["collective_algorithm_config"], attributes);
+  if (const HloConfigProblem problem = read_strategy(config["collective_algorithm_config"], attributes); !problem.field.empty()) return problem;
   read_offloaded_strategy(config["collective_offload_config"], attributes);
   bool sync = false;
   if (config["collective_backend_config"]["is_sync"].get(sync) == simdjson::SUCCESS || config["is_sync"].get(sync) == simdjson::SUCCESS)

@@ -1,5 +1,6 @@
 #include "workloads/hlo/hlo_header.hpp"
 
+#include "workloads/hlo/declared_shapes.hpp"
 #include "workloads/hlo/hlo_field_text.hpp"
 
 namespace podsim {
@@ -50,6 +51,10 @@ class HeaderText : private HloFieldText {
     if (key == "input_output_alias") return read_aliases(module_.aliases);
     if (key == "buffer_donor") return read_donors();
     const std::size_t begin = cursor_.at();
+    if (key == "entry_computation_layout") {
+      if (const auto layout = read_entry_layout(cursor_); !layout) return error_ = layout.error(), false;
+      cursor_.move_to(begin);
+    }
     if (cursor_.peek() == '{' && !cursor_.take_balanced()) return expected("\"}\" for every \"{\"");
     if (cursor_.peek() == '"' && !cursor_.take_quoted()) return expected("a text that ends with a quotation mark");
     cursor_.skip_to(",\n");

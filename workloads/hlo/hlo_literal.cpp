@@ -83,6 +83,17 @@ class LiteralText {
     return literal_.integers.push_back(static_cast<std::int64_t>(large)), true;
   }
 
+  /// The least number that is rounded to infinity.
+  static double beyond(HloType type) {
+    switch (type) {
+      case HloType::f16: return 65520;
+      case HloType::bf16: return 0x1.ffp127;
+      case HloType::f32:
+      case HloType::c64: return 0x1.ffffffp127;
+      default: return HUGE_VAL;
+    }
+  }
+
   bool read_real() {
     const char *const begin = cursor_.text().data() + cursor_.at(), *const end = cursor_.text().data() + cursor_.text().size();
     double value = 0;
@@ -90,12 +101,13 @@ class LiteralText {
     if (status == std::errc::result_out_of_range) {
       // No double is so large or so small; from_chars does not say which.
       const std::string_view number{begin, static_cast<std::size_t>(rest - begin)};
-      value = number.find("e-") != std::string_view::npos || number.find("E-") != std::string_view::npos ? 0 : HUGE_VAL;
-      if (number.starts_with('-')) value = -value;
+      if (number.find("e-") == std::string_view::npos && number.find("E-") == std::string_view::npos) return false;
+      value = number.starts_with('-') ? -0.0 : 0.0;
     } else if (status != std::errc{}) {
       return false;
     }
     cursor_.move_to(cursor_.at() + static_cast<std::size_t>(rest - begin));
+    if (std::isfinite(value) && std::abs(value) >= beyond(shape_.type)) return false;
     if (std::isnan(value) && cursor_.peek() == '(' && !cursor_.take_balanced()) return false;  // nan(0x1)
     return literal_.reals.push_back(value), true;
   }

@@ -24,10 +24,13 @@ std::int64_t devices_of(const HloModule& module) {
   return module.num_partitions ? module.replica_count * *module.num_partitions : std::max(module.replica_count, module.named_devices);
 }
 
-HloGroupMode group_mode_of(const HloAttributes& attributes) {
+HloGroupMode group_mode_of(const HloInstruction& collective) {
+  const HloAttributes& attributes = *collective.attributes;
   if (!attributes.channel_id) return HloGroupMode::replicas;
-  if (!attributes.use_global_device_ids) return HloGroupMode::partitions;
-  return *attributes.use_global_device_ids ? HloGroupMode::flattened : HloGroupMode::replicas_everywhere;
+  using enum HloOpcode;
+  const bool may_say = collective.opcode == all_gather || collective.opcode == all_reduce || collective.opcode == reduce_scatter;
+  if (!may_say) return HloGroupMode::partitions;
+  return attributes.use_global_device_ids.value_or(false) ? HloGroupMode::flattened : HloGroupMode::replicas_everywhere;
 }
 
 const HloComputation* called(const HloModule& module, const HloInstruction& instruction, HloRole role) {

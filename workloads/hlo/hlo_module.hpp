@@ -215,8 +215,8 @@ std::size_t instructions_of(const HloModule& module);
 /// replica_count * num_partitions; where num_partitions is not told, named_devices, at least replica_count.
 std::int64_t devices_of(const HloModule& module);
 
-/// Of a collective: what its ids count.
-HloGroupMode group_mode_of(const HloAttributes& attributes);
+/// Of a collective: what its ids count (GetCollectiveOpGroupMode of XLA). Those that may say use_global_device_ids, and do not, count replicas.
+HloGroupMode group_mode_of(const HloInstruction& collective);
 
 /// The dimensions that an attribute without a field of its own lists, "{0,1}"; empty where it is not there or lists none.
 std::vector<std::int64_t> listed_dimensions(const HloAttributes& attributes, std::string_view name);

@@ -1,5 +1,7 @@
 #include "workloads/hlo/hlo_product_rate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace podsim {
@@ -37,9 +39,10 @@ int passes_of(HloPrecision precision) {
 std::optional<HloProductRate> rate_of(std::string_view algorithm) {
   const auto begins = [&](std::string_view with) { return algorithm.starts_with(with); };
   if (begins("dot_f64") || begins("dot_f32")) return HloProductRate{DType::f32, most_float32_passes};
-  if (begins("dot_tf32_tf32_f32_x3") || begins("dot_bf16_bf16_f32_x3")) return HloProductRate{DType::f32, 3};
+  if (begins("dot_tf32_tf32_f32_x3")) return HloProductRate{DType::f32, 1, 3};
   if (begins("dot_tf32_tf32_f32")) return HloProductRate{DType::f32, 1};
-  if (begins("dot_bf16_bf16_f32_x")) return HloProductRate{DType::f32, most_float32_passes};  // x6, x9
+  for (const int products : {3, 6, 9})
+    if (algorithm == fmt::format("dot_bf16_bf16_f32_x{}", products)) return HloProductRate{DType::bf16, 0, products};
   if (begins("dot_bf16_bf16") || begins("dot_f16_f16")) return HloProductRate{DType::bf16};
   return std::nullopt;
 }

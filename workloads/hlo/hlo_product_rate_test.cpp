@@ -6,7 +6,7 @@
 
 namespace podsim {
 
-void PrintTo(const HloProductRate& rate, std::ostream* out) { *out << name_of(rate.operands) << " in " << rate.float32_passes << " passes"; }
+void PrintTo(const HloProductRate& rate, std::ostream* out) { *out << rate.products << " of " << name_of(rate.operands) << " in " << rate.float32_passes << " passes"; }
 
 namespace {
 
@@ -33,8 +33,8 @@ TEST(HloProductRate, PrecisionIsThatOfFloat32) {
 TEST(HloProductRate, AnAlgorithmSaysWhatFloatsAreRoundedTo) {
   const auto rate = [](std::string_view algorithm, T type = T::f32) { return product_rate_of(type, type, HloPrecision::standard, algorithm); };
   EXPECT_EQ(rate("dot_bf16_bf16_f32"), (HloProductRate{DType::bf16}));
-  EXPECT_EQ(rate("dot_bf16_bf16_f32_x3"), (HloProductRate{DType::f32, 3}));
-  EXPECT_EQ(rate("dot_bf16_bf16_f32_x6"), (HloProductRate{DType::f32, 6}));
+  for (const int products : {3, 6, 9}) EXPECT_EQ(rate("dot_bf16_bf16_f32_x" + std::to_string(products)), (HloProductRate{DType::bf16, 0, products}));
+  EXPECT_EQ(rate("dot_tf32_tf32_f32_x3"), (HloProductRate{DType::f32, 1, 3}));
   EXPECT_EQ(rate("dot_tf32_tf32_f32"), (HloProductRate{DType::f32, 1}));
   EXPECT_EQ(rate("dot_f32_f32_f32"), (HloProductRate{DType::f32, 6}));
   EXPECT_EQ(rate("dot_any_f8_any_f8_f32_fast_accum", T::f8e5m2), (HloProductRate{DType::f8e5m2}));

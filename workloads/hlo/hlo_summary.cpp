@@ -34,8 +34,8 @@ struct Executions {
 
 class Counter {
  public:
-  Counter(const HloModule& module, const HloCosts& costs, const Machine& machine, const HloCountOptions& options)
-      : module_{module}, costs_{costs}, machine_{machine}, options_{options}, executions_(module.computations.size()), owners_(module.computations.size()) {}
+  Counter(const HloModule& module, const HloCosts& costs, const Machine& machine, const HloCountOptions& options, std::optional<double> clock_hz)
+      : module_{module}, costs_{costs}, machine_{machine}, options_{options}, clock_hz_{clock_hz}, executions_(module.computations.size()), owners_(module.computations.size()) {}
 
   Expected<HloSummary> count() {
     if (const auto ok = count_executions(); !ok) return ok.error();
@@ -230,7 +230,10 @@ class Counter {
   void cover(const HloPlace& place, std::int64_t count) {
     const HloInstruction& instruction = at(place);
     const HloTaskCost& cost = costs_.cost(place);
-    const Seconds time = time_of(cost, machine_);
+    const auto& cycles = instruction.attributes->estimated_cycles;
+    const Seconds time = clock_hz_ && cycles ? Seconds{static_cast<double>(*cycles) / *clock_hz_} : time_of(cost, machine_);
+    summary_.flops.of.at(static_cast<std::size_t>(cost.rate.operands)) += static_cast<double>(count) * cost.matrix;
+    summary_.flops.of.at(static_cast<std::size_t>(DType::f32)) += static_cast<double>(count) * cost.transforms;
     summary_.each_once.flops += cost.matrix + cost.transforms;
     summary_.each_once.vector += cost.vector - cost.transforms;
     summary_.each_once.bytes += cost.bytes;
@@ -251,7 +254,7 @@ class Counter {
   /// Keeps what the compiler estimates of an instruction where that is far from its time here.
   void estimate(const HloPlace& place, Seconds time, std::int64_t count) {
     const auto& cycles = at(place).attributes->estimated_cycles;
-    if (!cycles || machine_.chip.cycle == Seconds{}) return;
+    if (!cycles || clock_hz_ || machine_.chip.cycle == Seconds{}) return;
     const Seconds compiler = static_cast<double>(*cycles) * machine_.chip.cycle;
     const double share_of_it = time.count() / compiler.count();
     if (share_of_it >= least_share && share_of_it <= most_share) return;
@@ -263,6 +266,7 @@ class Counter {
   const HloCosts& costs_;
   const Machine& machine_;
   const HloCountOptions& options_;
+  std::optional<double> clock_hz_;
   std::map<int, int> sliced_;  // of the computation that is listed
   std::vector<Executions> executions_;
   std::vector<std::array<std::optional<HloPlace>, 2>> owners_;  // by the core, asynchronously
@@ -297,10 +301,10 @@ Status check_names(const HloModule& module, const HloCountOptions& options) {
   return check(options.custom_calls, targets, "custom_call", "custom-call's target");
 }
 
-Expected<HloSummary> counted(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
+Expected<HloSummary> counted(const HloModule& module, const Machine& machine, const HloCountOptions& options, std::optional<double> clock_hz = {}) {
   auto costs = HloCosts::of(module, machine, options);
   if (!costs) return costs.error();
-  auto summary = Counter{module, *costs, machine, options}.count();
+  auto summary = Counter{module, *costs, machine, options, clock_hz}.count();
   if (!summary) return summary.error();
   summary->warnings = module.warnings;
   summary->warnings.insert(summary->warnings.end(), costs->warnings().begin(), costs->warnings().end());
@@ -314,12 +318,12 @@ Expected<HloSummary> summary_of(const HloModule& module, const Machine& machine,
   return counted(module, machine, options);
 }
 
-HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options) {
+HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options, std::optional<double> clock_hz) {
   HloCountOptions tolerant = options;
   tolerant.tolerant = true;
-  auto summary = counted(module, machine, tolerant);
+  auto summary = counted(module, machine, tolerant, clock_hz);
   if (!summary) return {};
-  HloTrust trust{std::move(summary->coverage)};
+  HloTrust trust{std::move(summary->coverage), summary->flops, {}};
   for (const HloOtherEstimate& other : summary->other_estimates)
     trust.other_estimates.emplace_back(module.computations[static_cast<std::size_t>(other.place.computation)].instructions[static_cast<std::size_t>(other.place.instruction)].name, other);
   return trust;

@@ -1,8 +1,10 @@
 // What a module does, counted: collectives, products, asynchronous windows, copies between memory spaces, and what tells no cost.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -127,6 +129,12 @@ struct HloDoubt {
   Seconds time{}, compiler{};  // on the machine, and by the compiler
 };
 
+/// FLOPs of one device by the type whose rate they have, each as often as it runs: of products and custom-calls; Fourier transforms are f32's.
+struct HloFlops {
+  std::array<double, product_dtype_count> of{};
+  [[nodiscard]] double all() const { return std::accumulate(of.begin(), of.end(), 0.0); }
+};
+
 /// How far the costs of what a module runs are known. A fusion is one instruction; collectives count as known ones, whose time links decide.
 struct HloCoverage {
   HloCovered known{}, estimated{}, lower_bound{}, unknown{};  // by HloEvidence
@@ -155,6 +163,7 @@ struct HloSummary {
   std::vector<HloPlace> waiting{};  // all-reduces of which only the own block is used: reduce-scatters in waiting
   HloCoverage coverage{};
   std::vector<HloOtherEstimate> other_estimates{};  // those that make the greatest difference first
+  HloFlops flops{};
   HloWork each_once{};              // of all instructions that run, each once, whatever loops do: what XLA's cost_analysis counts
   std::vector<HloLoopCount> loops{};
   std::vector<HloBranchCount> branches{};
@@ -169,11 +178,13 @@ Expected<HloSummary> summary_of(const HloModule& module, const Machine& machine,
 
 /// How far the costs of a module are known, and what its compiler estimates otherwise; names that no instruction has are no error. Of a module that
 /// summary_of() refuses empty.
+/// Where the run takes the compiler's cycles (`clock_hz`) they are the times, and nothing is in doubt for being otherwise.
 struct HloTrust {
   HloCoverage coverage{};
+  HloFlops flops{};
   std::vector<std::pair<std::string, HloOtherEstimate>> other_estimates{};  // by instruction
 };
-HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options = {});
+HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options = {}, std::optional<double> clock_hz = {});
 
 /// Why the time of a module is only a lower bound: "3 of 412 instructions, unknown: pfft3d x 2, scan; 1, a lower bound: Cholesky"; empty: all costs are known or
 /// estimated.

@@ -221,7 +221,7 @@ class Shapes {
   /// Whether groups have that many members, as far as the instruction alone tells: where ids are of replicas each stands for all partitions.
   [[nodiscard]] bool has_members(std::int64_t members) const {
     const auto size = attributes_.replica_groups ? attributes_.replica_groups->uniform_size() : std::nullopt;
-    return !size || (group_mode_of(attributes_) == HloGroupMode::replicas_everywhere ? members % *size == 0 : members == *size);
+    return !size || (group_mode_of(instruction_) == HloGroupMode::replicas_everywhere ? members % *size == 0 : members == *size);
   }
 
   [[nodiscard]] Problem of_slice() const {

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view seed_module =
     "HloModule m, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }, num_partitions=4\n"
     "%add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
-    "%fused (q: f32[8,16], w: f32[16,4]) -> f32[8,4] {\n  %q = f32[8,16]{1,0:T(8,128)S(1)} parameter(0)\n  %w = f32[16,4] parameter(1)\n"
-    "  ROOT %c = f32[8,4] convolution(%q, %w), window={}, dim_labels=bf_io->bf, backend_config={\"window_config\":{\"estimated_cycles\":\"12\"}}\n}\n"
+    "%fused (q: f32[8,16], w: f32[16,16]) -> f32[8,16] {\n  %q = f32[8,16]{1,0:T(8,128)S(1)} parameter(0)\n  %w = f32[16,16] parameter(1)\n"
+    "  ROOT %c = f32[8,16] convolution(%q, %w), window={}, dim_labels=bf_io->bf, backend_config={\"window_config\":{\"estimated_cycles\":\"12\"}}\n}\n"
     "%body (t: (s32[], f32[8,16])) -> (s32[], f32[8,16]) {\n  %t = (s32[], f32[8,16]) parameter(0)\n  %i = s32[] get-tuple-element(%t), index=0\n"
     "  %x = f32[8,16] get-tuple-element(%t), index=1\n"
     "  %ps = (f32[8,16], f32[8,16], u32[]) collective-permute-start(%x), channel_id=1, source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n"
@@ -26,12 +26,14 @@ constexpr std::string_view seed_module =
     "  ROOT %r = (s32[], f32[8,16]) tuple(%n, %pd)\n}\n"
     "%cond (t: (s32[], f32[8,16])) -> pred[] {\n  %t = (s32[], f32[8,16]) parameter(0)\n  %j = s32[] get-tuple-element(%t), index=0\n"
     "  %four = s32[] constant(4)\n  ROOT %lt = pred[] compare(%j, %four), direction=LT\n}\n"
-    "ENTRY %main (x: f32[8,16], w: f32[16,4]) -> f32[8,4] {\n  %x = f32[8,16] parameter(0), sharding={devices=[4,1]<=[4]}\n  %w = f32[16,4] "
+    "%next { u = (s32[]) parameter(0)\n g = s32[] get-tuple-element(u), index=0\n two = s32[] constant(2)\n v = s32[] add(g, two)\n ROOT z = (s32[]) tuple(v) }\n"
+    "%below { u = (s32[]) parameter(0)\n h = s32[] get-tuple-element(u), index=0\n ten = s32[] constant(10)\n ROOT le = pred[] compare(h, ten), direction=LT }\n"
+    "ENTRY %main (x: f32[8,16], w: f32[16,16]) -> f32[8,16] {\n  %x = f32[8,16] parameter(0), sharding={devices=[4,1]<=[4]}\n  %w = f32[16,16] "
     "parameter(1)\n"
-    "  %zero = s32[] constant(0)\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, "
+    "  %zero = s32[] constant(0)\n  %first = (s32[]) tuple(%zero)\n  %counted = (s32[]) while(%first), condition=%below, body=%next\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, "
     "body=%body\n"
     "  %y = f32[8,16] get-tuple-element(%while), index=1\n  %ar = f32[8,16] all-reduce(%y), replica_groups=mesh['a'=2,'b'=2] {'b'}, channel_id=2, "
-    "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,4] fusion(%ar, %w), kind=kOutput, calls=%fused, metadata={op_name=\"jit(f)/jit(main)/dot_general\" source_file=\"f.py\" source_line=7}\n}\n";
+    "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,16] fusion(%ar, %w), kind=kOutput, calls=%fused, metadata={op_name=\"jit(f)/jit(main)/dot_general\" source_file=\"f.py\" source_line=7}\n}\n";
 
 /// PODSIM_HLO_MUTANTS of them; the suite has 100,000.
 TEST(ReadHlo, MutantsGiveAValueOrAnError) {

@@ -94,6 +94,7 @@ std::optional<PermuteShift> shift_of(const std::vector<SourceTarget>& pairs, con
 }
 
 std::int64_t ids_of(HloGroupMode mode, std::int64_t replicas, std::int64_t partitions) {
+  if (mode == HloGroupMode::replicas_everywhere) return replicas;
   if (replicas == 1 || mode == HloGroupMode::flattened) return replicas * partitions;
   return mode == HloGroupMode::partitions ? partitions : replicas;
 }
@@ -103,7 +104,7 @@ Expected<ReplicaGroups> flattened_groups(const ReplicaGroups& groups, HloGroupMo
   PODSIM_ASSERT(replicas >= 1 && partitions >= 1);
   if (replicas > most_flattened || partitions > most_flattened || replicas * partitions > most_flattened)
     return Diagnostic{where, fmt::format("expected at most {} devices, got {} x {}", most_flattened, replicas, partitions)};
-  const bool flat = replicas == 1 || mode == HloGroupMode::flattened;
+  const bool flat = (replicas == 1 && mode != HloGroupMode::replicas_everywhere) || mode == HloGroupMode::flattened;
   const std::int64_t ids = ids_of(mode, replicas, partitions);
   if (!groups.is_all() && groups.largest() >= ids) return Diagnostic{where, fmt::format("expected ids below {}, got {}", ids, groups.largest())};
   if (!groups.is_all() && flat) return groups;

@@ -100,7 +100,7 @@ enum class HloGroupMode {
   flattened             // channel_id, the flag true: replica * num_partitions + partition
 };
 
-/// How many ids of a mode there are. With one replica, ids of any mode are partition ids (every jit program).
+/// How many ids of a mode there are. With one replica, ids of any mode but replicas_everywhere are partition ids (every jit program).
 std::int64_t ids_of(HloGroupMode mode, std::int64_t replicas, std::int64_t partitions);
 
 /// The groups in flattened ids. `all` becomes the group of all such devices. Errors: ids beyond the replicas, partitions or devices; more than 2^24 ids to list.

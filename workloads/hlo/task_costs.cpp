@@ -143,7 +143,7 @@ bool is_light_scalar(const HloInstruction& instruction, const HloTaskCost& cost)
 }
 
 OpaqueCost opaque_cost_of(const HloTaskCost& cost) {
-  OpaqueCost made{Flops{cost.matrix}, Flops{cost.vector}};
+  OpaqueCost made{Flops{cost.rate.products * cost.matrix}, Flops{cost.vector}};
   made.bytes = Bytes{static_cast<std::int64_t>(cost.bytes)};
   made.launch = cost.launch;
   if (!(cost.matrix > 0)) return made;

@@ -60,6 +60,7 @@ Expected<CollectiveGroups> ProgramWriter::groups(const HloInstruction& collectiv
         found->listed.reset();
         found->root = with_root->root;
       }
+  if (!found && collective.opcode == HloOpcode::collective_broadcast) found = CollectiveGroups{{}, *flattened, largest_group_of(*flattened), 0, {}};
   if (!found) return module_.problem(collective, fmt::format("expected groups of equal size that have every device of the mesh {} once, found {}", to_text(module_.mesh()), to_text(*flattened)));
   if (const HloStrategy* const strategy = strategy_of(collective, runs_as)) found->algorithm = algorithm_of(*strategy, module_.mesh(), found->views, module_.options().cells);
   return *std::move(found);

@@ -40,7 +40,7 @@ std::optional<std::size_t> dimension_to_cut(const Region& region, std::int64_t b
 class ProgramWriter::PairExchange {
  public:
   PairExchange(ProgramWriter& writer, const HloInstruction& at, std::string label, const ReplicaGroups& groups, Edges after)
-      : writer_{writer}, at_{at}, label_{std::move(label)}, groups_{groups}, parts_{*groups.uniform_size()}, after_{std::move(after)} {
+      : writer_{writer}, at_{at}, label_{std::move(label)}, groups_{groups}, parts_{largest_group_of(groups)}, after_{std::move(after)} {
     for (int axis = 0; axis < static_cast<int>(mesh().axes().size()); ++axis) all_.push_back(mesh().whole(axis));
   }
 
@@ -103,11 +103,11 @@ class ProgramWriter::PairExchange {
     permute(std::move(pairs), from, to);
   }
 
-  /// Positions below `have` send to those `have` further on.
+  /// Positions below `have` send to those `have` further on. Groups may differ in size, and leave devices out: these get zeros, in no time.
   void down_a_tree(std::int64_t have, const Region& region) {
     std::vector<Collective::Pair> pairs;
     for (std::int64_t group = 0; group < groups_.count(); ++group)
-      for (std::int64_t i = 0; i < have && i + have < parts_; ++i) pairs.push_back({groups_.device(group, i), groups_.device(group, i + have)});
+      for (std::int64_t i = 0; i < have && i + have < groups_.size(group); ++i) pairs.push_back({groups_.device(group, i), groups_.device(group, i + have)});
     permute(std::move(pairs), region, region);
   }
 

@@ -92,7 +92,7 @@ std::optional<Matmul> ProgramWriter::matmul_of(const HloComputation& body, const
   if (!product || product->batch != 1 || !left.buffer || !right.buffer || left.buffer == out.buffer || right.buffer == out.buffer) return std::nullopt;
   const auto dtype = [&](const HloLeaf& leaf) { return builder_.buffer(*leaf.buffer).dtype; };
   const HloProductRate rate = product_rate_of(body, dot);
-  if (!is_product_of(dtype(left), dtype(out)) || dtype(right) != dtype(left) || rate.operands != dtype(left)) return std::nullopt;
+  if (!is_product_of(dtype(left), dtype(out)) || dtype(right) != dtype(left) || rate.operands != dtype(left) || rate.products != 1) return std::nullopt;
   const auto is_written = [&](const HloInstruction& value) { return module_.form(*value.shape).as_written; };
   const auto operand_of = [&](std::size_t o) -> const HloInstruction& { return body.instructions[static_cast<std::size_t>(dot.operands[o])]; };
   if (!is_written(operand_of(0)) || !is_written(operand_of(1)) || !is_written(dot)) return std::nullopt;

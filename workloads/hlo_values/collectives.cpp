@@ -264,7 +264,7 @@ Diagnostic beyond(const HloModule& module, const HloInstruction& instruction, st
 
 Expected<std::vector<std::vector<std::int64_t>>> collective_groups(const HloModule& module, const HloInstruction& instruction) {
   const std::int64_t devices = devices_of(module), replicas = std::max<std::int64_t>(module.replica_count, 1), partitions = devices / replicas;
-  HloGroupMode mode = group_mode_of(*instruction.attributes);
+  HloGroupMode mode = group_mode_of(instruction);
   if (replicas == 1) mode = HloGroupMode::partitions;  // then all ids are partition ids
   const bool of_replicas = mode == HloGroupMode::replicas || mode == HloGroupMode::replicas_everywhere;
   const std::int64_t ids = mode == HloGroupMode::flattened ? devices : of_replicas ? replicas : partitions;

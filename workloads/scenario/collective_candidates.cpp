@@ -127,10 +127,10 @@ bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collecti
   return (!lowering.on_factors || !factors_of(mesh, collective).empty()) && order_of(lowering, mesh, collective);
 }
 
-CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) {
+CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks, const CellRule& cells) {
   const ChunkRule rule = lowering.chunks ? in_chunks(*lowering.chunks) : chunks;
-  return [lowering, rule](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
-    return CollectiveAlgorithm{[lowering, rule](const Mesh& mesh, const Program& program, const Collective& whole) -> Expected<Expansion> {
+  return [lowering, rule, cells](const Schedule&, const Program&, const Collective&) -> Expected<CollectiveAlgorithm> {
+    return CollectiveAlgorithm{[lowering, rule, cells](const Mesh& mesh, const Program& program, const Collective& whole) -> Expected<Expansion> {
       Collective collective = whole;
       if (lowering.on_factors) collective.axes = mesh.factors(whole.axes.front().axis);
       const auto order = order_of(lowering, mesh, whole);
@@ -141,7 +141,9 @@ CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks) 
         if (!order->empty()) collective.root = position_in(collective.axes, *order, collective.root);
         collective.axes = levels;
       }
-      return expansion_by(*lowering.algorithm, rule, levels)(mesh, program, collective);
+      const CollectiveAlgorithm algorithm = expansion_by(*lowering.algorithm, rule, levels);
+      const auto laid = goes_through_cells(*lowering.algorithm) && collective.axes.size() == 1 && cells ? cells(mesh, collective.axes.front()) : std::nullopt;
+      return laid ? in_cells(mesh, program, collective, *laid, algorithm) : algorithm(mesh, program, collective);
     }};
   };
 }
@@ -153,8 +155,9 @@ bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind
   return algorithm.has_levels && algorithm.name != "channels";
 }
 
-std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective) {
+std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective, const CellRule& cells) {
   std::vector<Lowering> result;
+  const bool laid = cells && collective.axes.size() == 1 && cells(mesh, collective.axes.front());
   const bool axes = moving_along(collective.axes).size() > 1, factors = moving_along(factors_of(mesh, collective)).size() > 1;
   const bool any_order = has_any_order(collective.kind);
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) {
@@ -166,7 +169,7 @@ std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective)
       if (!orders || count < 2) return;
       for (const AxisOrder& order : other_orders(count)) result.push_back({&entry, on_factors, order_text(mesh, collective, on_factors, order)});
     };
-    if (entry.needs.axes == 1 || axes || (by_itself && factors)) add(false, axes ? collective.axes.size() : 1);
+    if (entry.needs.axes == 1 || axes || (by_itself && factors) || (laid && goes_through_cells(entry))) add(false, axes ? collective.axes.size() : 1);
     if (factors && !by_itself) add(true, factors_of(mesh, collective).size());
   }
   return result;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collectives/axis_cells.hpp"
 #include "algorithms/collectives/collectives.hpp"
 #include "topologies/system.hpp"
 
@@ -33,12 +34,14 @@ Expected<Lowering> lowering_named(std::string_view name);
 /// Whether the collective has the axes, or its only axis the physical dimensions, that the lowering names.
 bool fits(const Lowering& lowering, const Mesh& mesh, const Collective& collective);
 
-/// The chooser that lowers every collective in this way; fits() holds for each.
-CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks);
+/// The chooser that lowers every collective in this way; fits() holds for each. Along one axis that is not folded `rotations` and `hamiltonian-ring` go through the
+/// dimensions that `cells` knows under it.
+CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks, const CellRule& cells = {});
 
 /// All that may apply, in the order in which equally fast ones are preferred: the order of the table; axes as named before dimensions; as given
-/// before every other order (of more than four: before reversed alone). An order of axes that another candidate has too is left out.
-std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective);
+/// before every other order (of more than four: before reversed alone). An order of axes that another candidate has too is left out. With `cells` what a TPU's module states of a
+/// collective along one axis (collective_strategy.hpp) is among them.
+std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective, const CellRule& cells = {});
 
 /// Whether a number of chunks matters.
 bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind);

@@ -79,6 +79,7 @@ class Cheapest {
         alone_{schedule.name, schedule.mesh, {{program.devices, program.buffers, {{"collective", collective, {}, {}, {}}}}}, {}},
         collective_{collective},
         chunks_{chunks},
+        cells_{cells_along(system)},
         choosing_{options} {
     choosing_.engine = &des_engine();
     choosing_.fold = true;
@@ -90,7 +91,7 @@ class Cheapest {
   /// Ties: the first of candidates(). Levels are tried first, as they are often the fastest and then cut the other runs short. Candidates that are
   /// certain to take longer are not lowered. Errors: none applies (says why the last did not); cancelled work.
   Expected<Lowering> find() {
-    std::vector<Lowering> all = candidates(alone_.mesh, collective_);
+    std::vector<Lowering> all = candidates(alone_.mesh, collective_, cells_);
     std::erase_if(all, [&](const Lowering& lowering) {
       return !has_its_switches(lowering, system_, alone_.mesh, collective_) || another_does_as_well(lowering, alone_.mesh, collective_);
     });
@@ -124,7 +125,7 @@ class Cheapest {
     choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
     if (best_ && least_time(lowering, system_, alone_.mesh, collective_) > to_seconds(least_)) return true;
     if (least_transfers(lowering, alone_.mesh, collective_) * size_of(alone_.programs.front().devices) > most) return false;
-    const auto lowered = lower(alone_, chooser_of(lowering, chunks_));
+    const auto lowered = lower(alone_, chooser_of(lowering, chunks_, cells_));
     if (!lowered) {
       why_ = lowered.error();
       return true;
@@ -151,7 +152,7 @@ class Cheapest {
       return chunks;
     };
     const Lowering chunked = *in_chunks_;  // the best, or as fast
-    const auto lowered = lower(alone_, chooser_of(chunked, noting));
+    const auto lowered = lower(alone_, chooser_of(chunked, noting, cells_));
     if (!lowered) return lowered.error();
     fewest = std::min(fewest, most);
     const double instances = static_cast<double>(lowered->programs.front().tasks.size()) * size_of(lowered->programs.front().devices);
@@ -172,6 +173,7 @@ class Cheapest {
   Schedule alone_;
   const Collective& collective_;
   const ChunkRule& chunks_;
+  CellRule cells_;
   RunOptions choosing_;
   double most_transfers_ = most_transfers, most_chunked_ = most_chunked;
   bool other_chunks_ = true;
@@ -225,7 +227,7 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
         best = *found;
         options.chosen->add(system, schedule.mesh, of_choice, *best);
       }
-      known->emplace(key, on_factors(chooser_of(*best, chunks), collective.axes));
+      known->emplace(key, on_factors(chooser_of(*best, chunks, cells_along(system)), collective.axes));
       choices.chosen.push_back({name_of(schedule, program, collective), name_of(*best, schedule.mesh, collective), *best});
     }
     return success();
@@ -260,8 +262,8 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
   if (policy.algorithm == direct_between_slices_name) return CollectiveChoices{{}, direct_between_slices(system, by_dimension(chunks, cells_along(system)))};
   const auto lowering = policy.chosen ? Expected<Lowering>{*policy.chosen} : lowering_named(policy.algorithm);
   if (!lowering) return Diagnostic{of_field("collectives"), lowering.error().message};
-  if (!lowering->on_factors && lowering->order.empty()) return CollectiveChoices{{}, chooser_of(*lowering, chunks)};
-  return CollectiveChoices{{}, [chooser = chooser_of(*lowering, chunks), lowering = *lowering, name = policy.algorithm, is_chosen = policy.chosen.has_value()](
+  if (!lowering->on_factors && lowering->order.empty()) return CollectiveChoices{{}, chooser_of(*lowering, chunks, cells_along(system))};
+  return CollectiveChoices{{}, [chooser = chooser_of(*lowering, chunks, cells_along(system)), lowering = *lowering, name = policy.algorithm, is_chosen = policy.chosen.has_value()](
                                    const Schedule& of, const Program& program, const Collective& stated) -> Expected<CollectiveAlgorithm> {
                              const Collective collective = along_moving_axes(stated);
                              std::string along;

@@ -176,6 +176,30 @@ TEST(Cheapest, UsesThePhysicalDimensionsOfAFoldedAxisAtOnce) {
   EXPECT_NEAR(seconds("auto"), 15 * (64 << 20) / (4 * 100e9), 1e-9) << "15 shards over two links of each of two dimensions";
 }
 
+/// The makespan of a collective along the whole of axis 0 as `policy` lowers it; `stated`: the algorithm that the collective itself names.
+double time_along_first_axis(const System& system, CollectiveKind kind, Bytes bytes, const std::string& policy, const std::string& stated = {}) {
+  auto schedule = collective_schedule(system.mesh, kind, {system.mesh.whole(0)}, bytes, DType::f32);
+  EXPECT_TRUE(schedule);
+  for (Task& task : schedule->programs.front().tasks)
+    if (auto* const collective = std::get_if<Collective>(&task.op)) collective->algorithm = stated;
+  const auto run = simulate(system, *make_problem(system, ScheduleSpec{*schedule, CollectivePolicy{policy, {}}}), {});
+  EXPECT_TRUE(run) << policy << ": " << to_text(run.error());
+  return run ? to_seconds(run->metrics.makespan).count() : 0;
+}
+
+/// JAX lays 8 devices on 2x4 chips of v6e, which do not wrap, as no ring of neighbours: what a TPU's module states there goes through the dimensions under the axis.
+TEST(Cheapest, AlongAnAxisOfOtherOrderIsNeverSlowerThanWhatAModuleStates) {
+  const System system = testing::system_with({{"machine", "tpu_v6e"}, {"slice", "2x4"}, {"mesh", "x=8"}, {"mesh_order", "jax"}});
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_reduce, CollectiveKind::reduce_scatter})
+    for (const Bytes bytes : {Bytes{1 << 12}, Bytes{1 << 22}, Bytes{1 << 25}}) {
+      const double chosen = time_along_first_axis(system, kind, bytes, "auto");
+      for (const std::string stated : {"", "rotations", "hamiltonian-ring"})
+        EXPECT_LE(chosen, time_along_first_axis(system, kind, bytes, std::string{by_dimension_name}, stated) * (1 + 1e-5)) << name_of(kind) << " of " << bytes.count() << ", " << stated;
+      for (const std::string named : {"rotations", "hamiltonian-ring"})
+        EXPECT_EQ(time_along_first_axis(system, kind, bytes, named), time_along_first_axis(system, kind, bytes, std::string{by_dimension_name}, named)) << "the same, asked for by its name";
+    }
+}
+
 TEST(Cheapest, AsAChooserLowersWhatItNames) {
   const System ring = ideal_slice("8", {"link.latency=1us"});
   const auto schedule = collective_schedule(ring.mesh, CollectiveKind::all_reduce, {ring.mesh.whole(0)}, Bytes{8 << 20}, DType::f32);

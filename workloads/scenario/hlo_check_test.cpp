@@ -285,7 +285,7 @@ TEST(HloCheck, CollectivesOfEveryKindDoWhatTheModuleSays) {
 }
 
 TEST(HloCheck, ParametersOfShortWholeNumbersAreWithinTheirType) {
-  const CheckReport report = checked(ring(4), numbers_of(on_four(" x = s8[4,4] parameter(0)\n p = pred[4,4] parameter(1)\n g = s8[16,4] all-gather(x), channel_id=1, replica_groups={{0,1,2,3}}, dimensions={0}\n"
+  const CheckReport report = checked(ring(4), numbers_of(on_four(" x = s8[4,4] parameter(0)\n p = pred[4,4] parameter(1)\n g = s8[16,4] all-gather(x), channel_id=1, use_global_device_ids=true, replica_groups={{0,1,2,3}}, dimensions={0}\n"
                                                                  " d = s32[16,4] dot(g, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n ROOT t = (s32[16,4], s8[4,4], pred[4,4]) tuple(d, x, p)\n")));
   EXPECT_TRUE(report.ok) << to_text(report.problems);
   EXPECT_TRUE(report.bit_equal);

@@ -47,7 +47,7 @@ std::string module_of(const std::string& computations, int partitions = 4) { ret
 HloSpec added_on_4x4(const std::string& strategy, const std::string& rings) {
   HloSpec spec = spec_of(module_of(fmt::format(R"(ENTRY %main (p: bf16[4096,4096]) -> bf16[4096,4096] {{
   %p = bf16[4096,4096] parameter(0)
-  ROOT %psum = bf16[4096,4096] all-reduce(%p), channel_id=1, replica_groups=[1,16]<=[16], use_global_device_ids=true, to_apply=%add, backend_config={{"collective_algorithm_config":{{"emitter":"RotatedPincerEmitter","strategy":"{}","debug":"\\n{}{{{}}}"}}}}
+  ROOT %psum = bf16[4096,4096] all-reduce(%p), channel_id=1, replica_groups=[1,16]<=[16], use_global_device_ids=true, to_apply=%add, backend_config={{"collective_algorithm_config":{{"emitter":"RotatedPincerEmitter","strategy":"{}","debug":"\n{}{{{}}}"}}}}
 }}
 )",
                                                strategy, strategy, rings),

@@ -34,6 +34,16 @@ const HloPeakMemory* module_memory(const Run& run) {
   return hlo != nullptr && hlo->memory ? &*hlo->memory : nullptr;
 }
 
+/// Of a module: what `show hlo` counts, on all devices. Its schedule has some of that work, as Fourier transforms, on the vector unit, where no metric looks for products.
+void set_module_flops(const HloFlops& flops, const Machine& machine, Result& result) {
+  if (!(flops.all() > 0)) return;
+  result.flops = flops.all() * result.devices;
+  double peaks = 0;  // seconds at the peaks of each type
+  for (std::size_t d = 0; d < flops.of.size(); ++d)
+    if (flops.of[d] > 0) peaks += flops.of[d] / peak_of(machine, static_cast<DType>(d)).count();
+  if (result.makespan_s > 0) result.mfu = peaks / result.makespan_s;
+}
+
 Result result_of(const Run& run) {
   const System& system = *run.system;
   const Metrics& metrics = run.metrics;
@@ -51,6 +61,7 @@ Result result_of(const Run& run) {
   result.waiting_s = to_seconds(metrics.split.waiting).count();
   result.flops = metrics.flops.count();
   result.mfu = metrics.mfu;
+  if (run.row.problem.hlo != nullptr) set_module_flops(run.row.problem.hlo->trust.flops, system.machine, result);
   result.link_bytes = metrics.link_bytes;
   const HloPeakMemory* const module = module_memory(run);
   result.peak_memory_bytes = (module != nullptr ? module->hbm : metrics.peak_memory).count();
