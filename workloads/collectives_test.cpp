@@ -75,7 +75,7 @@ TEST(ByDimension, IsTheRingOrLineWhereAnAxisIsOneDimension) {
 }
 
 /// An axis of the mesh over several dimensions of the grid, of which a collective sees parts: a device's place on it is the sum of all of them.
-TEST(ByDimension, DeliversThePostconditionOfEveryKindOverAxesOfSeveralDimensions) {
+void expect_every_postcondition_over_axes_of_several_dimensions(const CollectiveChooser& chooser) {
   struct Layout {
     std::vector<int> extents;
     std::vector<std::pair<std::string, int>> mesh;
@@ -98,11 +98,34 @@ TEST(ByDimension, DeliversThePostconditionOfEveryKindOverAxesOfSeveralDimensions
     for (std::int64_t from = 0; from + 1 < group; ++from)
       if (seed % 3 == 0 || rng.below(3) > 0) details.pairs.push_back({from, from + 1});
     if (details.pairs.empty()) details.pairs.push_back({0, group - 1});
-    const auto schedule = lower(*collective_schedule(pod.mesh, kind, axes, Bytes{8 * group}, DType::f32, details), by_dimension({}));
+    const auto schedule = lower(*collective_schedule(pod.mesh, kind, axes, Bytes{8 * group}, DType::f32, details), chooser);
     ASSERT_TRUE(schedule) << to_text(schedule.error());
     const auto report = check(*schedule, {});
     ASSERT_TRUE(report) << seed << to_text(report.error());
     EXPECT_TRUE(report->ok) << seed << ' ' << name_of(kind) << to_text(report->problems) << to_text(*schedule);
+  }
+}
+
+TEST(ByDimension, DeliversThePostconditionOfEveryKindOverAxesOfSeveralDimensions) { expect_every_postcondition_over_axes_of_several_dimensions(by_dimension({})); }
+
+TEST(AsNccl, DeliversThePostconditionOfEveryKindOverAxesOfSeveralDimensions) { expect_every_postcondition_over_axes_of_several_dimensions(as_nccl({})); }
+
+/// Two nodes of four: of the ranks of `both` there are four in each node, of `node` one, of `device` all are in one.
+TEST(AsNccl, SendsAllToAllsDirectlyAndGoesNodeByNodeWhereANodeHasSeveralRanks) {
+  using Kind = CollectiveKind;
+  const SmallSystem flat = small_system(testing::ideal_machine(), {2, 4}, true, {{"both", 8}}), apart = small_system(testing::ideal_machine(), {2, 4}, true, {{"node", 2}, {"device", 4}});
+  const auto programs = [](const SmallSystem& pod, Kind kind, const std::vector<AxisView>& axes, const CollectiveChooser& chooser) {
+    const auto schedule = lower(*collective_schedule(pod.mesh, kind, axes, Bytes{4 * 1024}, DType::f32), chooser);
+    EXPECT_TRUE(schedule) << to_text(schedule.error());
+    return schedule->programs;
+  };
+  const std::vector<AxisView> both{*flat.mesh.axis("both")}, node{*apart.mesh.axis("node")}, device{*apart.mesh.axis("device")}, all{node.front(), device.front()};
+  EXPECT_EQ(programs(flat, Kind::all_to_all, both, as_nccl({})), programs(flat, Kind::all_to_all, both, *always("direct")));
+  EXPECT_EQ(programs(apart, Kind::all_to_all, all, as_nccl({})), programs(apart, Kind::all_to_all, all, *always("direct")));
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
+    EXPECT_EQ(programs(flat, kind, both, as_nccl({})), programs(flat, kind, both, on_factors(*always("hierarchical"), flat.mesh.factors(0)))) << name_of(kind);
+    EXPECT_EQ(programs(apart, kind, all, as_nccl({})), programs(apart, kind, all, *always("hierarchical"))) << name_of(kind);
+    for (const auto& axes : {node, device}) EXPECT_EQ(programs(apart, kind, axes, as_nccl({})), programs(apart, kind, axes, ring_or_line())) << name_of(kind);
   }
 }
 

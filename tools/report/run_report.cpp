@@ -239,7 +239,7 @@ namespace {
 
 /// How the calls of a schedule were simulated; empty: it has none, or they were asked to be inlined.
 std::string calls_text(const CallSummary& calls, double time) {
-  const std::string beside = calls.beside == 0 ? "" : fmt::format("; {} beside transfers that draw on their memory, at most {} of the time and not counted: {}", calls.beside, percent(calls.beside_at_most_s / time), calls.why_beside);
+  const std::string beside = calls.beside == 0 ? "" : fmt::format("; {} beside transfers that draw on their memory, {}: {}", calls.beside, calls.beside_at_most_s ? fmt::format("at most {} of the time and not counted", percent(*calls.beside_at_most_s / time)) : "which is not counted", calls.why_beside);
   if (calls.inlined == 0) return calls.played == 0 ? std::string{} : fmt::format("{}, each played as one task{}", calls.played, beside);
   if (calls.played == 0) return "inlined: " + calls.why_inlined;
   return fmt::format("{} played as one task each, {} inlined, the first as {}{}", calls.played, calls.inlined, calls.why_inlined, beside);
@@ -340,7 +340,7 @@ Json row_json(const Row& row) {
     if (hlo.memory) json.set("module_memory_bytes", module_memory_json(*hlo.memory));
   }
   if (row.calls.played + row.calls.inlined > 0)
-    json.set("calls", Json{{"played", row.calls.played}, {"inlined", row.calls.inlined}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside", row.calls.beside}, {"beside_at_most_s", row.calls.beside_at_most_s}, {"why_beside", or_null(row.calls.why_beside)}});
+    json.set("calls", Json{{"played", row.calls.played}, {"inlined", row.calls.inlined}, {"why_inlined", or_null(row.calls.why_inlined)}, {"beside", row.calls.beside}, {"beside_at_most_s", or_null(row.calls.beside_at_most_s)}, {"why_beside", or_null(row.calls.why_beside)}});
   json.set("trust", trust_json(r.trust));
   return json;
 }

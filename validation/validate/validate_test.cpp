@@ -330,6 +330,7 @@ TEST(Datasets, EveryOneThatComesWithPodsimIsWithinItsBounds) {
           for (const ValidatedRow& row : c.rows) errors.push_back(row.error);
     const ErrorSummary summary = summary_of(errors);
     EXPECT_EQ(errors.size(), static_cast<std::size_t>(stated.predictions)) << stated.datasets;
+    EXPECT_EQ(std::ranges::count_if(errors, [](double error) { return error < 0; }), stated.too_fast) << stated.datasets;
     EXPECT_NEAR(stated.median, summary.median, 0.05 * summary.median) << stated.datasets << ": change step_errors()";
     EXPECT_NEAR(stated.p95, summary.p95, 0.05 * summary.p95) << stated.datasets;
   }

@@ -75,9 +75,9 @@ TEST(ReadHlo, MutantsGiveAValueOrAnError) {
       (schedule ? written : refused) += 1;
     }
   }
-  // Mutants that are all refused at once would test nothing.
+  // Mutants that are all refused at once would test nothing. How many are is no claim: the reader refuses more since it knows XLA's words, numbers and sizes of aliases.
   EXPECT_GT(read, mutated / 6);
-  EXPECT_GT(counted, mutated / 6);
+  EXPECT_GT(counted, mutated / 7);
   EXPECT_GT(written, mutated / 100);
   EXPECT_GT(refused, mutated / 200);
 }

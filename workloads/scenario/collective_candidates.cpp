@@ -31,7 +31,7 @@ bool has_any_order(CollectiveKind kind) { return kind == CollectiveKind::all_red
 /// Positions in a list of axes; empty: as they are.
 using AxisOrder = std::vector<std::size_t>;
 
-/// All orders of so many axes but the one that they have. 24 orders of four axes are simulated in a second; of more the reverse one stands for all.
+/// All orders of so many axes but the one that they have. Of more the reverse one stands for all, as five axes have 120.
 std::vector<AxisOrder> other_orders(std::size_t axes) {
   constexpr std::size_t most = 4;
   AxisOrder order(axes);

@@ -323,8 +323,10 @@ class Inexactness {
         each_activity(p, t, [&](std::size_t l, const Interval& when) {
           const std::uint32_t node = model_.deployment.programs[p].devices[l];
           if (works) return use_memory(node, p, t, when, cost.memory_bytes);
+          const double arrives = (arrival_adds(model_, p, t, l) ? 2 : 1) * passes;
+          found_.transfers_wait = found_.transfers_wait || arrives * model_.path(cost, l).bottleneck.count() > 0.25 * model_.machine->chip.hbm_bandwidth.count();
           use_memory(node, p, t, when, passes * cost.flow_bytes);
-          use_memory(who.to[l], p, t, when, (arrival_adds(model_, p, t, l) ? 2 : 1) * passes * cost.flow_bytes);
+          use_memory(who.to[l], p, t, when, arrives * cost.flow_bytes);
         });
       }
     for (const auto& [call, seconds] : drawn_) {

@@ -53,6 +53,7 @@ struct InexactCalls {
 struct InexactPlay {
   InexactCalls by_links, by_memory;
   std::vector<std::vector<Seconds>> longer{};  // [program][task]: at most by how much, as the memory takes for the bytes beside a call; zero for the others
+  bool transfers_wait = false;  // that is no bound: a transfer beside a call may itself wait for the memory, as it could draw more than a quarter of it
 };
 InexactPlay inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts);
 

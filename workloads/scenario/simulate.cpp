@@ -25,7 +25,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-constexpr double most_left_out = 1e-1;  // of a run: what calls beside transfers may wait for memory and be played all the same
+constexpr double most_left_out = 1e-3;  // of a run: what calls beside transfers may wait for memory and be played all the same
 constexpr double instances_per_second = 4e6, bytes_per_instance = 20;  // of des, recorded: podsim_bench
 
 /// The memory of a module, in the order of its text, as `show hlo` tells it.
@@ -267,8 +267,9 @@ Status inline_all_calls(Run& run, std::string why, const RunOptions& options) {
   return success();
 }
 
-/// By how much the run is longer, at most, with what calls beside transfers wait for memory.
-Expected<Seconds> waits_for_memory(const Run& run, const InexactPlay& inexact, const RunOptions& options) {
+/// By how much the run is longer, at most, with what calls beside transfers wait for memory. nullopt: not known.
+Expected<std::optional<Seconds>> waits_for_memory(const Run& run, const InexactPlay& inexact, const RunOptions& options) {
+  if (inexact.transfers_wait) return std::optional<Seconds>{};
   Model longer = run.model;
   for (std::size_t p = 0; p < longer.costs.size(); ++p)
     for (std::size_t t = 0; t < longer.costs[p].size(); ++t) longer.costs[p][t].work = longer.costs[p][t].work + inexact.longer[p][t];
@@ -277,7 +278,7 @@ Expected<Seconds> waits_for_memory(const Run& run, const InexactPlay& inexact, c
   const auto timeline = options.engine->run(longer, control);
   if (!timeline) return timeline.error();
   if (timeline->interrupted) return cancelled_work();
-  return std::max(Seconds{}, to_seconds(timeline->makespan) - to_seconds(run.timeline.makespan));
+  return std::optional{std::max(Seconds{}, to_seconds(timeline->makespan) - to_seconds(run.timeline.makespan))};
 }
 
 /// Those whose play was not exact, of what `inexact` found. Those that only share memory: where they become few tasks, or may wait long and memory allows it; else `run` says how long at most.
@@ -288,14 +289,14 @@ Expected<InexactCalls> calls_to_write_out(Run& run, InexactPlay inexact, const R
     for (std::size_t t = 0; t < all.chosen[p].size(); ++t)
       if (inexact.by_memory.chosen[p][t] && !all.chosen[p][t]) all.chosen[p][t] = true, ++all.count;
   if (all.why.empty()) all.why = inexact.by_memory.why;
-  calls.beside = 0, calls.beside_at_most_s = 0, calls.why_beside.clear();
+  calls.beside = 0, calls.beside_at_most_s.reset(), calls.why_beside.clear();
   const double tasks = tasks_written_out(*run.lowered, all.chosen);
   if (all.count == inexact.by_links.count || tasks <= options.most_written_out) return all;
   const auto waits = waits_for_memory(run, inexact, options);
   if (!waits) return waits.error();
-  if (*waits > most_left_out * to_seconds(run.timeline.makespan) && tasks <= most_written_out(options)) return all;
+  if ((!*waits || **waits > most_left_out * to_seconds(run.timeline.makespan)) && tasks <= most_written_out(options)) return all;
   calls.beside = inexact.by_memory.count;
-  calls.beside_at_most_s = waits->count();
+  calls.beside_at_most_s = *waits ? std::optional{(*waits)->count()} : std::nullopt;
   calls.why_beside = std::move(inexact.by_memory.why);
   return std::move(inexact.by_links);
 }
@@ -388,8 +389,8 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
   run.row.changes = changes_of(system);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_of(problem, system),
                                   other_lowering(system, problem));
-  const bool has_experts = problem.summary.training != nullptr && problem.summary.training->given.model.experts > 0;  // no published step of theirs was predicted yet
-  if (problem.summary.training != nullptr && !has_experts) run.row.result.trust = of_training_step(std::move(run.row.result.trust), system);
+  if (const auto& training = problem.summary.training; training != nullptr)
+    run.row.result.trust = of_training_step(std::move(run.row.result.trust), system, training->given.model.experts > 0);
   run.row.result.build_s = lowered.build_s;
   run.problem = std::make_shared<const Problem>(std::move(lowered.problem));
   run.row.result.wall_s = wall.seconds();

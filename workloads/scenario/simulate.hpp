@@ -27,7 +27,7 @@ struct CallSummary {
   std::int64_t played = 0, inlined = 0;  // Calls of all programs: each as one task, and task by task as playing those is not exact
   std::string why_inlined{};             // the first one, or all of them
   std::int64_t beside = 0;               // of those played: with transfers beside them that draw on the memory of their devices
-  double beside_at_most_s = 0;           // by which the run would be longer if the memory were theirs alone while it moves those bytes
+  std::optional<double> beside_at_most_s{};  // by which the run would be longer if the memory were theirs alone while it moves those bytes; nullopt: none is beside, or not known
   std::string why_beside{};              // the first one
 };
 

@@ -36,7 +36,7 @@ const std::array<TierError, tier_count>& tier_errors();
 struct StepError {
   std::string_view machine, datasets;  // with a space between
   bool fitted_elsewhere = false;  // the machine as shipped, which none of the rows was fitted to; else models held back from fits to the others
-  int predictions = 0;            // a row may be predicted by several fits to others
+  int predictions = 0, too_fast = 0;  // a row may be predicted by several fits to others
   double median = 0, p95 = 0;  // of |error|
 };
 const std::vector<StepError>& step_errors();
@@ -62,8 +62,8 @@ struct OtherLowering {
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, const std::optional<OtherLowering>& lowering = {});
 
 /// The trust in a training step of `--training` or `--maxtext`. On a shipped machine whose values were measured the error is that of training steps, and `beyond`
-/// says of which, and what would narrow it; elsewhere it stays as it is.
-RunTrust of_training_step(RunTrust trust, const System& system);
+/// says of which, and what would narrow it; elsewhere it stays as it is. Of models with experts no published step was predicted: it says that.
+RunTrust of_training_step(RunTrust trust, const System& system, bool has_experts = false);
 
 /// The trust in a what-if on the same machine: hypothetical, without an error. For results of an engine in which no transfers share a link.
 RunTrust as_what_if(RunTrust trust);

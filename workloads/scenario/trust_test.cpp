@@ -110,8 +110,13 @@ TEST(Trust, OfATrainingStepIsTheErrorOfTrainingSteps) {
     EXPECT_THAT(trust.beyond[1], ::testing::HasSubstr("podsim calibrate ROWS.csv"));
     EXPECT_THAT(lines_of(trust).front(), ::testing::Not(::testing::HasSubstr("median error 6.1 %"))) << "that is no error of the machine's values";
   }
-  EXPECT_THAT(own.beyond[0], ::testing::HasSubstr("podsim validate tpu_v5e_training)"));
-  EXPECT_THAT(relative.beyond[0], ::testing::HasSubstr("podsim validate tpu_v5e_training, on tpu_v5e, its nearest relative: not measured here)"));
+  EXPECT_THAT(own.beyond[0], ::testing::HasSubstr("podsim validate tpu_v5e_training; 20 of them too fast)"));
+  const System pod = pod_with(*find_machine("dgx_h100"), "2x8");
+  EXPECT_THAT(of_training_step(trust_of(pod, {}), pod).beyond[0], ::testing::HasSubstr("all of them too fast"));
+  const RunTrust experts = of_training_step(trust_of(pod, {}), pod, true);
+  EXPECT_EQ(experts.error, trust_of(pod, {}).error) << "that of dense steps is not theirs";
+  EXPECT_THAT(experts.beyond, ::testing::ElementsAre(::testing::HasSubstr("is not known")));
+  EXPECT_THAT(relative.beyond[0], ::testing::HasSubstr("podsim validate tpu_v5e_training, on tpu_v5e, its nearest relative: not measured here; 20 of them too fast)"));
   for (const std::string& name : shipped_machines())
     if (find_machine(name)->trust.level == TrustLevel::measured) {
       EXPECT_NE(step_error_of(name), nullptr) << name;
