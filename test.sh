@@ -11,7 +11,7 @@ Installs the missing Debian packages (as root; otherwise names them and stops wi
   * builds with the address and undefined-behaviour sanitizers, and runs all unit tests so,
   * builds optimised, and runs so what is no unit test (golden command lines, Python, the installed package ...) and the unit tests of those programs that
     try fewer cases where there are sanitizers: each case that is claimed runs at least once,
-  * checks the layers of the code base (who may include whom), and that files compile one by one: those of the last commit and one in 28 of the others.
+  * checks the layers of the code base (who may include whom), and that files compile one by one: those of the last commit and one in 56 of the others.
 Installs JAX from PyPI into build/jax as well, 490 MB, for a test that compiles modules of TPUs and GPUs anew; without network that test is skipped.
 Ends with a summary; exit status 0 if all of it holds, 1 if not. A second run builds only what has changed.
   --quick             everything optimised, all unit tests as well; without sanitizers, JAX, and without compiling files one by one

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/base/invariant.hpp"
+#include "workloads/plan.hpp"
 
 namespace podsim {
 

@@ -3,8 +3,8 @@
 
 usage: check_each_file.py [--build DIR] [--root DIR] [--since COMMIT | --all]     exit status 0: all compile, 1: some do not, 2: cannot be told
 
-By default the files that changed since the commit before the last, and of the others one in 28: those that are due on the day of the last
-commit. So four weeks of commits look at every file, and the same commit always at the same ones. A header is included by an empty file, unless its source
+By default the files that changed since the commit before the last, and of the others one in 56: those that are due on the day of the last
+commit. So eight weeks of commits look at every file, and the same commit always at the same ones. A header is included by an empty file, unless its source
 x.cpp is compiled and includes x.hpp first, which is the same; nothing is compiled with precompiled headers. DIR (build/developer) is a configured
 build folder of the preset `developer` with its generated sources.
 """
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import zlib
 
-DAYS = 28
+DAYS = 56
 FIRST_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)', re.MULTILINE)
 COMPILER = re.compile(r"(^|[/-])(c|g|clang)\+\+[^/]*$")
 
