@@ -2,6 +2,7 @@
 """Tests of check_each_file.py on a small repository whose build compiles several files as one."""
 
 import json
+import datetime
 import os
 import shutil
 import subprocess
@@ -78,7 +79,7 @@ class CheckEachFile(unittest.TestCase):
         self.commit({f"a/old{n}.cpp": f"std::string old{n};\n" for n in range(14)})
         found = 0
         for day in range(56):
-            os.environ["GIT_COMMITTER_DATE"] = f"2024-01-{day + 1:02}T12:00:00Z"
+            os.environ["GIT_COMMITTER_DATE"] = f"{datetime.date(2024, 1, 1) + datetime.timedelta(days=day)}T12:00:00Z"
             self.git("commit", "-q", "--allow-empty", "-m", "x")
             found += self.run_script()[1].count("does not compile for itself")
         del os.environ["GIT_COMMITTER_DATE"]
