@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "workloads/hlo/attribute_values.hpp"
-
 namespace podsim {
 
 namespace {
@@ -140,15 +138,12 @@ Status HloStatementReader::read_calls(HloStatement& statement, HloRole role) {
 
 Status HloStatementReader::read_attribute(HloStatement& statement) {
   cursor_.skip_blanks();
-  const std::size_t at = cursor_.at();
   const std::string_view name = cursor_.take_name();
   if (name.empty()) return cursor_.expected("an attribute");
   cursor_.skip_blanks();
   if (!cursor_.take('=')) return cursor_.expected("\"=\" behind the name of an attribute");
   cursor_.skip_blanks();
   const auto call = call_attribute_named(name);
-  const bool may_be_any = unknown_attributes_ == UnknownAttributes::kept || statement.operation.opcode == HloOpcode::unknown;
-  if (!call && !may_be_any && !attribute_values(name, statement.operation.opcode)) return cursor_.expected_at(at, "an attribute that XLA's parser knows");
   if (!call) return read_attribute_value(cursor_, name, statement);
   const HloRole role = statement.operation.opcode == HloOpcode::async && call->role == HloRole::to_apply ? HloRole::calls : call->role;
   if (const auto ok = call->several ? read_calls(statement, role) : read_call(statement, role); !ok) return ok;

@@ -47,13 +47,9 @@ struct HloStatement {
 /// Reads the computation written inside an attribute, the cursor at its "{", and gives its number. Errors: as of any computation.
 using ReadInlineComputation = std::function<Expected<int>(HloCursor& cursor, std::string_view caller, HloRole role)>;
 
-/// What becomes of attributes of which XLA has none of that name: of an opcode that is not known they are kept in any case.
-enum class UnknownAttributes : std::uint8_t { refused, kept };
-
 class HloStatementReader {
  public:
-  HloStatementReader(HloCursor& cursor, UnknownAttributes unknown, ReadInlineComputation read_inline = {})
-      : cursor_{cursor}, unknown_attributes_{unknown}, read_inline_{std::move(read_inline)} {}
+  explicit HloStatementReader(HloCursor& cursor, ReadInlineComputation read_inline = {}) : cursor_{cursor}, read_inline_{std::move(read_inline)} {}
 
   /// The instruction here. Moves behind its last attribute.
   Status read(HloStatement& statement);
@@ -69,7 +65,6 @@ class HloStatementReader {
   Status read_calls(HloStatement& statement, HloRole role);
 
   HloCursor& cursor_;
-  UnknownAttributes unknown_attributes_;
   ReadInlineComputation read_inline_;
   std::unordered_map<std::string_view, SharedValue<HloShape>> shapes_;  // by text
 };

@@ -323,7 +323,7 @@ HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCoun
   tolerant.tolerant = true;
   auto summary = counted(module, machine, tolerant, clock_hz);
   if (!summary) return {};
-  HloTrust trust{std::move(summary->coverage), summary->flops, {}};
+  HloTrust trust{std::move(summary->coverage), summary->flops, {}, std::move(summary->unknown_attributes)};
   for (const HloOtherEstimate& other : summary->other_estimates)
     trust.other_estimates.emplace_back(module.computations[static_cast<std::size_t>(other.place.computation)].instructions[static_cast<std::size_t>(other.place.instruction)].name, other);
   return trust;

@@ -183,6 +183,7 @@ struct HloTrust {
   HloCoverage coverage{};
   HloFlops flops{};
   std::vector<std::pair<std::string, HloOtherEstimate>> other_estimates{};  // by instruction
+  std::vector<HloAttributeCount> unknown_attributes{};
 };
 HloTrust trust_of(const HloModule& module, const Machine& machine, const HloCountOptions& options = {}, std::optional<double> clock_hz = {});
 

@@ -28,7 +28,7 @@ class HloModuleReader {
  public:
   HloModuleReader(std::string_view text, const std::string& file, const ReadHloOptions& options)
       : cursor_{text, 0, {file, 1, 1}},
-        statements_{cursor_, options.tolerant ? UnknownAttributes::kept : UnknownAttributes::refused, [this](HloCursor&, std::string_view caller, HloRole role) { return read_inline(caller, role); }},
+        statements_{cursor_, [this](HloCursor&, std::string_view caller, HloRole role) { return read_inline(caller, role); }},
         warnings_{module_, cursor_},
         tolerant_{options.tolerant} {
     module_.file = file;
@@ -373,7 +373,7 @@ Expected<HloModule> read_hlo_file(const std::string& path, const ReadHloOptions&
 
 Expected<HloLine> parse_hlo_line(std::string_view text, const SourceLocation& where) {
   HloCursor cursor{text, 0, where};
-  HloStatementReader reader{cursor, UnknownAttributes::kept};
+  HloStatementReader reader{cursor};
   HloStatement statement;
   cursor.skip_spaces();
   if (const auto ok = reader.read_cut(statement); !ok) return ok.error();

@@ -24,8 +24,8 @@ struct ReadHloOptions {
 /// The module in a text. Reads what XLA prints in any of its forms: operands with or without shapes, names with or without %, computations with or
 /// without parameter list, written beside or inside the instruction that calls them, instructions over several lines, comments, elided literals,
 /// tables of files and functions behind the header, replica groups in three spellings, asynchronous forms. O(text); nesting is bounded.
-/// An unknown opcode is kept as such, with all its attributes, and warned of. Attributes and values of them that XLA's parser has for no opcode are
-/// refused (attribute_values.hpp); tolerant reading keeps such attributes verbatim.
+/// An unknown opcode is kept as such, with all its attributes, and warned of. Attributes of a name that XLA's parser has for no opcode, which the next XLA may
+/// have, are kept verbatim and counted (HloSummary::unknown_attributes); values that it does not take are refused (attribute_values.hpp).
 /// Errors, FILE:LINE:COLUMN: anything else; a name that is undefined or defined twice; a computation that calls itself; no ENTRY.
 Expected<HloModule> parse_hlo(std::string_view text, const std::string& file, const ReadHloOptions& options = {});
 /// The same of text, or of a module in binary form, HloProto or HloModuleProto, as the first bytes tell. Places in the latter are names of instructions.

@@ -26,11 +26,9 @@ constexpr std::string_view seed_module =
     "  ROOT %r = (s32[], f32[8,16]) tuple(%n, %pd)\n}\n"
     "%cond (t: (s32[], f32[8,16])) -> pred[] {\n  %t = (s32[], f32[8,16]) parameter(0)\n  %j = s32[] get-tuple-element(%t), index=0\n"
     "  %four = s32[] constant(4)\n  ROOT %lt = pred[] compare(%j, %four), direction=LT\n}\n"
-    "%next { u = (s32[]) parameter(0)\n g = s32[] get-tuple-element(u), index=0\n two = s32[] constant(2)\n v = s32[] add(g, two)\n ROOT z = (s32[]) tuple(v) }\n"
-    "%below { u = (s32[]) parameter(0)\n h = s32[] get-tuple-element(u), index=0\n ten = s32[] constant(10)\n ROOT le = pred[] compare(h, ten), direction=LT }\n"
     "ENTRY %main (x: f32[8,16], w: f32[16,16]) -> f32[8,16] {\n  %x = f32[8,16] parameter(0), sharding={devices=[4,1]<=[4]}\n  %w = f32[16,16] "
     "parameter(1)\n"
-    "  %zero = s32[] constant(0)\n  %first = (s32[]) tuple(%zero)\n  %counted = (s32[]) while(%first), condition=%below, body=%next\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, "
+    "  %zero = s32[] constant(0)\n  %tuple = (s32[], f32[8,16]) tuple(%zero, %x)\n  %while = (s32[], f32[8,16]) while(%tuple), condition=%cond, "
     "body=%body\n"
     "  %y = f32[8,16] get-tuple-element(%while), index=1\n  %ar = f32[8,16] all-reduce(%y), replica_groups=mesh['a'=2,'b'=2] {'b'}, channel_id=2, "
     "use_global_device_ids=true, to_apply=%add\n  ROOT %out = f32[8,16] fusion(%ar, %w), kind=kOutput, calls=%fused, metadata={op_name=\"jit(f)/jit(main)/dot_general\" source_file=\"f.py\" source_line=7}\n}\n";
@@ -75,9 +73,9 @@ TEST(ReadHlo, MutantsGiveAValueOrAnError) {
       (schedule ? written : refused) += 1;
     }
   }
-  // Mutants that are all refused at once would test nothing. How many are is no claim: the reader refuses more since it knows XLA's words, numbers and sizes of aliases.
-  EXPECT_GT(read, mutated / 7);
-  EXPECT_GT(counted, mutated / 7);
+  // Mutants that are all refused at once would test nothing.
+  EXPECT_GT(read, mutated / 6);
+  EXPECT_GT(counted, mutated / 6);
   EXPECT_GT(written, mutated / 100);
   EXPECT_GT(refused, mutated / 200);
 }

@@ -73,7 +73,7 @@ TEST(ReadHlo, AttributesAreTyped) {
                  "  %u = f32[8,16] custom-call(%p), custom_call_target=\"my \\\"target\\\"\", api_version=API_VERSION_TYPED_FFI, "
                  "backend_config={heads = 8 : i64, f = true}\n"
                  "  %w = f32[3,4] iota(), iota_dimension=1\n"
-                 "  ROOT %z = f32[8,16] copy(%p), origin={a,{b=\"},\"}}, "
+                 "  ROOT %z = f32[8,16] copy(%p), strange_thing={a,{b=\"},\"}}, "
                  "frontend_attributes={async_collective_name=\"all-gather-start.3\",kernel_metadata={\n"
                  "\"xprof_metadata\":\"{\\\"block\\\": 1}\"\n}}, metadata={op_name=\"x\"}"));
   EXPECT_EQ(instruction_named(module, "s").attributes->slice, (std::vector<HloSliceExtent>{{0, 8, 2}, {8, 16, 1}}));
@@ -104,7 +104,7 @@ TEST(ReadHlo, AttributesAreTyped) {
   EXPECT_THAT(instruction_named(module, "w").attributes->dimensions, ElementsAre(1));
   const HloAttributes& copy = *instruction_named(module, "z").attributes;
   ASSERT_EQ(copy.others.size(), 1u);
-  EXPECT_EQ(copy.others[0], (HloAttribute{"origin", "{a,{b=\"},\"}}", true}));
+  EXPECT_EQ(copy.others[0], (HloAttribute{"strange_thing", "{a,{b=\"},\"}}", false}));
   EXPECT_EQ(copy.async_collective_name, "all-gather-start.3");
   EXPECT_EQ(instruction_named(module, "z").op_name, "x");
 }

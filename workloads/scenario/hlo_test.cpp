@@ -377,6 +377,14 @@ TEST(HloRun, AnAllReduceOfWhichOnlyTheOwnBlockIsUsedMayBecomeAReduceScatter) {
   EXPECT_TRUE(run_of(system, spec_of(everywhere_the_same, options)).row.problem.hlo->notes.empty()) << "all devices take the first block";
 }
 
+TEST(HloRun, AttributesOfTheNextXlaAreNamed) {
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  const podsim::Run plain = run_of(system, spec_of(entry("  ROOT %r = f32[16,8] negate(%x)", 4, ""))), more = run_of(system, spec_of(entry("  ROOT %r = f32[16,8] negate(%x), of_tomorrow={1}", 4, "")));
+  EXPECT_THAT(more.row.problem.hlo->notes, ElementsAre(HasSubstr("unknown attribute \"of_tomorrow\" x 1, first on line ")));
+  EXPECT_TRUE(plain.row.problem.hlo->notes.empty());
+  EXPECT_EQ(more.metrics.makespan, plain.metrics.makespan);
+}
+
 TEST(HloRun, WhatIsNotScheduledIsBoundedFromTwoSides) {
   const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
   const std::string collective = "  %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add\n",

@@ -194,11 +194,14 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
   std::ranges::move(made->notes, std::back_inserter(notes));
   if (!spec.collectives && policy.is_auto() && communicates(*spec.module)) notes.emplace_back("each collective by the algorithm that is fastest for it alone, as NCCL chooses its own; --collectives names another");
+  HloTrust trust = trust_of(*spec.module, machine, options.counts, options.clock_hz);
+  for (const HloAttributeCount& attribute : trust.unknown_attributes)
+    notes.push_back(fmt::format("unknown attribute {} x {}, first on line {}: it changes nothing", quoted(attribute.name), attribute.count, attribute.first.line));
   std::vector<std::string> not_checked;
   if (options.values)
     for (const HloInstruction* call : calls_without_values(*spec.module))
       not_checked.push_back(to_text(Diagnostic{spec.module->where(*call), fmt::format("{}: what custom-call {} computes is not known; other numbers stand in for its results", call->name, quoted(call->attributes->custom_call_target))}));
-  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(policy) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), std::move(not_checked), peak_memory_of(*spec.module), trust_of(*spec.module, machine, options.counts, options.clock_hz),
+  summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(policy) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), std::move(not_checked), peak_memory_of(*spec.module), std::move(trust),
                                                                     system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
   return Problem{std::move(made->schedule), policy, std::move(summary), std::move(made->tasks)};
 }

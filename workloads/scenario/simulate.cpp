@@ -85,14 +85,14 @@ Diagnostic too_many(const FoldedSize& size, int devices, bool exact, const RunOp
 constexpr double bytes_per_task = 1600;  // 1.32 GB for 883 thousand tasks, recorded: a step of Nemotron-4 340B on 128 chips, 16 microbatches
 
 /// What memory should be spent on.
-double most_written_out(const RunOptions& options) {
+double most_tasks_in_memory(const RunOptions& options) {
   constexpr double instances_per_task = 16;  // 10 GB
   return options.force ? std::numeric_limits<double>::infinity() : options.most_instances / instances_per_task;
 }
 
 /// Errors: `tasks`, which the result has, are more.
 Status check_written_out(const Schedule& schedule, double tasks, const RunOptions& options) {
-  const double most = most_written_out(options);
+  const double most = most_tasks_in_memory(options);
   if (tasks <= most) return success();
   return Diagnostic{{},
                     fmt::format("the calls of {} written out are {:.3g} million tasks, about {:.2g} GB; expected less than {:.3g} million, or `force` to run it. Played as one task each, which `calls` "
@@ -294,7 +294,7 @@ Expected<InexactCalls> calls_to_write_out(Run& run, InexactPlay inexact, const R
   if (all.count == inexact.by_links.count || tasks <= options.most_written_out) return all;
   const auto waits = waits_for_memory(run, inexact, options);
   if (!waits) return waits.error();
-  if ((!*waits || **waits > most_left_out * to_seconds(run.timeline.makespan)) && tasks <= most_written_out(options)) return all;
+  if ((!*waits || **waits > most_left_out * to_seconds(run.timeline.makespan)) && tasks <= most_tasks_in_memory(options)) return all;
   calls.beside = inexact.by_memory.count;
   calls.beside_at_most_s = *waits ? std::optional{(*waits)->count()} : std::nullopt;
   calls.why_beside = std::move(inexact.by_memory.why);
