@@ -27,6 +27,7 @@ struct RunOptions {
   bool force = false;                         // no limit of task instances
   double most_instances = 100e6;              // without `force`: about twenty seconds and two gigabytes, by events
   double most_written_out = most_written_out_for_sharing;  // tasks
+  double most_left_out = 1e-3;                // of the time: what calls in more tasks may wait for memory and be played all the same
   int threads = 0;                            // simultaneous runs, where there are several; 0: all cores
   RunControl control{};                       // without `record`, Run::timeline may have but what the busiest device does
   std::function<void(const std::string& what)> doing{};  // called before each step that may take long, from any thread

@@ -25,7 +25,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-constexpr double most_left_out = 1e-3;  // of a run: what calls beside transfers may wait for memory and be played all the same
 constexpr double instances_per_second = 4e6, bytes_per_instance = 20;  // of des, recorded: podsim_bench
 
 /// The memory of a module, in the order of its text, as `show hlo` tells it.
@@ -294,7 +293,7 @@ Expected<InexactCalls> calls_to_write_out(Run& run, InexactPlay inexact, const R
   if (all.count == inexact.by_links.count || tasks <= options.most_written_out) return all;
   const auto waits = waits_for_memory(run, inexact, options);
   if (!waits) return waits.error();
-  if ((!*waits || **waits > most_left_out * to_seconds(run.timeline.makespan)) && tasks <= most_tasks_in_memory(options)) return all;
+  if ((!*waits || **waits > options.most_left_out * to_seconds(run.timeline.makespan)) && tasks <= most_tasks_in_memory(options)) return all;
   calls.beside = inexact.by_memory.count;
   calls.beside_at_most_s = *waits ? std::optional{(*waits)->count()} : std::nullopt;
   calls.why_beside = std::move(inexact.by_memory.why);
