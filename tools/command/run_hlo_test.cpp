@@ -83,12 +83,14 @@ TEST(RunHlo, TimesOfModulesWithSequentialFactorisationsAreLowerBounds) {
   EXPECT_EQ(podsim(command + " --custom-call QrDecompositionBlock=1GFLOP --strict").status, exit_done);
 }
 
+/// A product that takes a millisecond of a v5e by the compiler's estimate.
+constexpr const char* product_of_a_millisecond =
+    "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+    "backend_config={\"window_config\":{\"estimated_cycles\":\"1503000\"}}\n}\n";
+
 TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
-  const std::string module =
-      "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
-      "backend_config={\"window_config\":{\"estimated_cycles\":\"1503000\"}}\n}\n";
   const test::Folder folder;
-  const std::string command = "run --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", module) + " --hlo-cost estimated-cycles";
+  const std::string command = "run --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", product_of_a_millisecond) + " --hlo-cost estimated-cycles";
   EXPECT_NEAR(json_of(command + " --machine tpu_v5e")["makespan_s"].get<double>(), 1e-3, 1e-6);
   EXPECT_THAT(podsim(command + " --machine ideal").err, HasSubstr("that of ideal is not known"));
   EXPECT_THAT(podsim(command.substr(0, command.find(" --hlo-cost")) + " --machine tpu_v5e").out, HasSubstr("  in doubt"));
@@ -96,11 +98,8 @@ TEST(RunHlo, TheClockOfEstimatedCyclesIsThatOfTheTpu) {
 
 /// The compiler's cycles are the time then: nothing is far from them.
 TEST(RunHlo, NothingIsInDoubtWhereTheCompilersOwnCyclesAreTaken) {
-  const std::string module =
-      "HloModule m, is_scheduled=true, num_partitions=1\nENTRY e {\n  x = bf16[1024,1024] parameter(0)\n  ROOT n = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
-      "backend_config={\"window_config\":{\"estimated_cycles\":\"1503000\"}}\n}\n";
   const test::Folder folder;
-  const std::string command = "run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", module);
+  const std::string command = "run --machine tpu_v5e --slice 1x1 --mesh x=1 --hlo " + folder.file("m.hlo", product_of_a_millisecond);
   EXPECT_THAT(podsim(command).out, HasSubstr("in doubt"));
   EXPECT_THAT(podsim(command + " --hlo-cost estimated-cycles").out, Not(HasSubstr("in doubt")));
   const ordered_json run = json_of(command + " --hlo-cost estimated-cycles");

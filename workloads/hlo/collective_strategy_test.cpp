@@ -65,15 +65,12 @@ TEST(CollectiveStrategy, IsNotKnownWhereTheTextHasAnotherForm) {
     EXPECT_FALSE(strategy_in(R"({"collective_offload_config":{"all_reduce_offload_config":{"ici_strategy_config":{"color_strategies":)" + std::string{rings} + "}}}}")) << rings;
 }
 
-TEST(CollectiveStrategy, ATextThatContradictsItselfIsRefused) {
-  const auto error = [](const std::string& debug) {
-    const auto module = parse_hlo("HloModule m\nENTRY e {\n  %p = f32[8] parameter(0)\n  ROOT %c = f32[8] copy(%p), backend_config=" + algorithm_config(debug) + "\n}\n", "m");
-    return module ? "" : to_text(module.error()).substr(0, 90);
-  };
-  EXPECT_EQ(error(R"(\nStrategyND{colors:2 phases:3 cores:{2 2 4},{2 4 2} })"), "");
-  EXPECT_EQ(error(R"(\nStrategyOther{colors:2 phases:3 cores:{2 2 4},{2 4 2} })").substr(0, 80), "m:4:111: expected the strategy whose colours and phases stand behind it, got \"st");
-  EXPECT_EQ(error(R"(\nStrategyND{colors:9 phases:3 cores:{2 2 4},{2 4 2} })").substr(0, 80), "m:4:156: expected a list of cores for each colour, and in it a ring for each pha");
-  EXPECT_EQ(error(R"(\nStrategyND{colors:2 phases:3 cores:{2 2 4},{2 4} })").substr(0, 80), "m:4:156: expected a list of cores for each colour, and in it a ring for each pha");
+TEST(CollectiveStrategy, IsNotKnownWhereTheTextContradictsItself) {
+  const auto known = [](const std::string& debug) { return strategy_in(algorithm_config(debug)).has_value(); };
+  EXPECT_TRUE(known(R"(\nStrategyND{colors:2 phases:3 cores:{2 2 4},{2 4 2} })"));
+  EXPECT_FALSE(known(R"(\nStrategyOther{colors:2 phases:3 cores:{2 2 4},{2 4 2} })"));
+  EXPECT_FALSE(known(R"(\nStrategyND{colors:9 phases:3 cores:{2 2 4},{2 4 2} })"));
+  EXPECT_FALSE(known(R"(\nStrategyND{colors:2 phases:3 cores:{2 2 4},{2 4} })"));
 }
 
 TEST(CollectiveStrategy, ChoosesByColoursPhasesAndDimensions) {

@@ -127,29 +127,27 @@ std::optional<std::vector<int>> rings_in(std::string_view list) {
 }
 
 /// Of "StrategyND{colors:2 phases:3 cores:{2 2 4},{2 2 4} ...}"; nothing where the text has another form: then it is not known. In all 526 that libtpu wrote
-/// into the modules seen here the name is that of the strategy, and there is a list for each colour with a ring for each phase: another text contradicts itself.
-HloConfigProblem read_strategy(const Field& algorithm, HloAttributes& attributes) {
+/// into the modules seen here the name is that of the strategy, and there is a list for each colour with a ring for each phase.
+void read_strategy(const Field& algorithm, HloAttributes& attributes) {
   std::string_view name, text;
-  if (algorithm["strategy"].get(name) != simdjson::SUCCESS || algorithm["debug"].get(text) != simdjson::SUCCESS) return {};
+  if (algorithm["strategy"].get(name) != simdjson::SUCCESS || algorithm["debug"].get(text) != simdjson::SUCCESS) return;
   const auto colors = number_behind(text, "colors:"), phases = number_behind(text, "phases:");
   constexpr std::string_view word = "cores:{";
   const std::size_t cores = text.find(word), brace = text.find('{');
-  if (!colors || !phases || cores == std::string_view::npos || !text.substr(brace + 1).starts_with("colors:")) return {};
+  if (!colors || !phases || cores == std::string_view::npos || !text.substr(brace + 1).starts_with("colors:")) return;
   const std::string_view described = text.substr(0, brace).substr(std::min(text.find_first_not_of(" \n"), brace));
-  if (described != name) return {.field = "strategy", .wanted = "the strategy whose colours and phases stand behind it"};
+  if (described != name) return;
   std::vector<std::vector<int>> lists;
   for (std::size_t at = cores + word.size() - 1; at < text.size() && text[at] == '{';) {
     const std::size_t end = text.find('}', at);
     auto rings = rings_in(text.substr(at + 1, end == std::string_view::npos ? end : end - at - 1));
-    if (!rings) return {};
+    if (!rings) return;
     lists.push_back(*std::move(rings));
     at = end == std::string_view::npos ? text.size() : text.substr(end + 1).starts_with(',') ? end + 2 : text.size();
   }
   const auto has_each_phase = [&](const std::vector<int>& rings) { return static_cast<int>(rings.size()) == *phases; };
-  if (static_cast<int>(lists.size()) != *colors || !std::ranges::all_of(lists, has_each_phase))
-    return {.field = "colors:", .wanted = "a list of cores for each colour, and in it a ring for each phase"};
+  if (static_cast<int>(lists.size()) != *colors || !std::ranges::all_of(lists, has_each_phase)) return;
   attributes.strategy = HloStrategy{std::string{name}, *colors, std::move(lists.front())};
-  return {};
 }
 
 /// {"all_gather_offload_config": {"ici_strategy_config": {"color_strategies": [{"phase_rings": [{"core_count": "4"}]}]}}}: the phases of the first colour.
@@ -199,7 +197,7 @@ HloConfigProblem read_backend_config(const std::string& json, HloAttributes& att
   read_library_product(config["cudnn_conv_backend_config"], of_cudnn, attributes);
   read_library_product(config["gemm_backend_config"], of_cublas, attributes);
   read_emitter(config["collective_algorithm_config"], attributes);
-  if (const HloConfigProblem problem = read_strategy(config["collective_algorithm_config"], attributes); !problem.field.empty()) return problem;
+  read_strategy(config["collective_algorithm_config"], attributes);
   read_offloaded_strategy(config["collective_offload_config"], attributes);
   bool sync = false;
   if (config["collective_backend_config"]["is_sync"].get(sync) == simdjson::SUCCESS || config["is_sync"].get(sync) == simdjson::SUCCESS)
