@@ -136,16 +136,16 @@ TEST(RunHlo, CountsTheFlopsThatShowCounts) {
 /// Rounds of a tree from device 2: to 1, then to 0 and from 1 to 3. Devices 4 to 7 are in no group and get zeros.
 TEST(RunHlo, ABroadcastMayLeaveDevicesOut) {
   const test::Folder folder;
-  const std::string file = folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[1048576] parameter(0)\n  ROOT r = f32[1048576] collective-broadcast(x), channel_id=1, replica_groups={{2,1,0,3}}\n}\n");
+  const std::string file = folder.file("m.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[4096] parameter(0)\n  ROOT r = f32[4096] collective-broadcast(x), channel_id=1, replica_groups={{2,1,0,3}}\n}\n");
   for (const char* const engine : {"des", "simgrid", "analytic"}) {
     const ordered_json run = json_of("run --machine ideal --slice 8 --mesh x=8 --hlo " + file + " --engine " + engine);
-    EXPECT_EQ(run["link_bytes"], (1 + 2 + 2) * 4194304) << engine;
-    EXPECT_GE(run["makespan_s"].get<double>(), 2 * 4194304 / 100e9 * (1 - 1e-9)) << engine;
+    EXPECT_EQ(run["link_bytes"], (1 + 2 + 2) * 16384) << engine;
+    EXPECT_GE(run["makespan_s"].get<double>(), 2 * 16384 / 100e9 * (1 - 1e-9)) << engine;
   }
   EXPECT_EQ(podsim("show hlo " + file).status, exit_done);
   EXPECT_THAT(podsim("check --slice 8 --mesh x=8 --hlo " + file).out, HasSubstr("yes"));
-  const std::string differ = folder.file("n.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[1048576] parameter(0)\n  ROOT r = f32[1048576] collective-broadcast(x), channel_id=1, replica_groups={{5},{0,1,2},{3,4}}\n}\n");
-  EXPECT_EQ(json_of("run --machine ideal --slice 8 --mesh x=8 --hlo " + differ)["link_bytes"], (1 + 2 + 1) * 4194304);
+  const std::string differ = folder.file("n.hlo", "HloModule m, is_scheduled=true, num_partitions=8\nENTRY e {\n  x = f32[4096] parameter(0)\n  ROOT r = f32[4096] collective-broadcast(x), channel_id=1, replica_groups={{5},{0,1,2},{3,4}}\n}\n");
+  EXPECT_EQ(json_of("run --machine ideal --slice 8 --mesh x=8 --hlo " + differ)["link_bytes"], (1 + 2 + 1) * 16384);
   EXPECT_THAT(podsim("check --slice 8 --mesh x=8 --hlo " + differ).out, HasSubstr("yes"));
 }
 

@@ -164,7 +164,7 @@ struct KeptAnswer {
 
 /// What an end that the search does not hear of prints (tools/interruption.hpp).
 TEST(Tune, KeepsTheAnswerSoFarFromTheBeginningOn) {
-  const std::string step = "tune --machine tpu_v4 --slice 2x2x1 --training " PODSIM_SOURCE_DIR "/workloads/training/examples/small.textproto --batch 8 --pad";
+  const std::string step = "tune --machine tpu_v4 --slice 2x2x1 --training " PODSIM_SOURCE_DIR "/workloads/training/examples/small.textproto --batch 8 --pad --remat full --pipeline 1f1b --microbatches 2";
   for (const std::string& line : {"tune" + on_16 + small, step}) {
     KeptAnswer::outs.clear(), KeptAnswer::errs.clear();
     std::ostringstream out, err;
