@@ -188,25 +188,26 @@ bool rings_are_alike(const System& system) {
          machine.chip.devices == 1 && std::holds_alternative<RowMajorOrder>(system.order) && system.devices.empty() && !machine.slices.any_shape;
 }
 
-/// What lies under the axes of these names.
+/// What lies under the axes of these names: two systems with equal texts are the same network, and the devices that differ along these axes alone are the
+/// same groups of its devices.
 std::string rings_under(const System& system, std::size_t number, std::initializer_list<std::string_view> names) {
-  if (!rings_are_alike(system)) return fmt::format("system {} ", number);
-  std::string text;
-  const Mesh& mesh = system.mesh;
-  for (const std::string_view name : names)
-    for (int a = 0; a < static_cast<int>(mesh.axes().size()); ++a) {
-      const MeshAxis& axis = mesh.axes()[static_cast<std::size_t>(a)];
-      if (axis.name != name) continue;
-      text += fmt::format("{}=", name);
-      for (const MeshFactor& factor : axis.factors) text += fmt::format("{}{}.", factor.size, factor.wraps ? "o" : "-");
-      text += fmt::format("{}{} ", axis.size, mesh.wraps(mesh.whole(a)) ? "o" : "-");
-    }
+  const bool alike = rings_are_alike(system);
+  // Wherever else rings are not alike, those between the same devices are: in row-major order these follow from an axis's size and stride.
+  if (!alike && !(std::holds_alternative<RowMajorOrder>(system.order) && system.devices.empty())) return fmt::format("system {} ", number);
+  std::string text = alike ? std::string{} : fmt::format("{} slices of {} ", system.slices, to_text(system.slice));
+  const std::vector<MeshAxis>& axes = system.mesh.axes();
+  int stride = system.mesh.devices();
+  for (int a = 0; a < static_cast<int>(axes.size()); ++a) {
+    const MeshAxis& axis = axes[static_cast<std::size_t>(a)];
+    stride /= axis.size;
+    if (std::find(names.begin(), names.end(), axis.name) == names.end()) continue;
+    text += fmt::format("{}=", axis.name);
+    for (const MeshFactor& factor : axis.factors) text += fmt::format("{}{}.", factor.size, factor.wraps ? "o" : "-");
+    text += fmt::format("{}{} ", axis.size, system.mesh.wraps(system.mesh.whole(a)) ? "o" : "-");
+    if (!alike && axis.size > 1) text += fmt::format("by {} ", stride);
+  }
   return text;
 }
-
-}  // namespace
-
-namespace {
 
 std::string extents_of(const TrainingStep& divided) {
   const TrainingModel& model = divided.model;
