@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "sim/base/thread_pool.hpp"
 #include "sim/base/units.hpp"
 #include "workloads/scenario/training_costs.hpp"
+#include "workloads/training/step_axes.hpp"
 
 namespace podsim {
 
@@ -40,6 +42,7 @@ class TrainingSearch {
     if (space_.candidates.empty()) return nothing_divides();
     for (std::size_t c = 0; c < space_.candidates.size(); ++c) open_.emplace(space_.bounds_s[c], c);
     levels_.resize(space_.candidates.size());
+    begin_with_layers_of_one_device();
     while (!request_.stop.requested() && round()) tell();
     found_.interrupted = request_.stop.requested();
     found_.plans = best_plans();
@@ -81,6 +84,36 @@ class TrainingSearch {
   }
 
   // ---- Rounds ----
+
+  /// Before any other is looked at, plans that are soon known: whose layers need no transfers within them, so that one layer serves all of their meshes. They are
+  /// rarely far from the best, so an interrupted search has an answer. Ends with the first round that leaves some in memory.
+  void begin_with_layers_of_one_device() {
+    const auto is_one = [&](const Node& node) {
+      const auto sizes = sizes_of(*step_axes(request_.systems[space_.candidates[node.second].system].mesh));
+      return sizes.row * sizes.col == 1;
+    };
+    std::vector<Node> simple;
+    std::copy_if(open_.begin(), open_.end(), std::back_inserter(simple), is_one);
+    const auto best = [&](int level, std::size_t most) {
+      std::vector<Node> taken;
+      for (auto node = open_.begin(); node != open_.end() && taken.size() < most;)
+        if (levels_[node->second] == level)
+          taken.push_back(*node), node = open_.erase(node);
+        else
+          ++node;
+      return taken;
+    };
+    for (std::size_t first = 0; first < simple.size() && !request_.stop.requested(); first += bounds_per_round) {
+      const std::vector<Node> taken{simple.begin() + static_cast<std::ptrdiff_t>(first),
+                                    simple.begin() + static_cast<std::ptrdiff_t>(std::min(first + bounds_per_round, simple.size()))};
+      for (const Node& node : taken) open_.erase(node);
+      bound(taken, false);
+      bound(best(1, steps_per_round), true);
+      play(best(2, steps_per_round));
+      tell();
+      if (!best_.empty()) return;
+    }
+  }
 
   /// Takes the candidates with the least bounds a step further: from arithmetic to quick bounds, to sharp ones, to simulation.
   bool round() {
