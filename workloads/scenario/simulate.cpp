@@ -349,6 +349,7 @@ Timeline with_counts(Timeline of_node, const Timeline& all) {
 /// device. nullopt: the timeline has everything.
 Expected<std::optional<Metrics>> run_and_measure(Run& run, const RunOptions& options) {
   RunControl control = options.control;
+  if (run.model.calls != nullptr) control.limit = end_of_clock;  // written out they may take less, where devices begin one at different times
   control.record |= run.model.calls != nullptr || run.row.problem.training != nullptr;  // they look at every device
   std::optional<MetricsReader> reader;
   for (;;) {
@@ -418,7 +419,7 @@ void conclude(Run& run, std::optional<Metrics> metrics, const Stopwatch& wall, c
   run.row.result.wall_s = prepared.wall_s + wall.seconds();
 }
 
-/// run_and_measure(), with calls written out where playing them was not exact.
+/// run_and_measure(), with calls written out where playing them was not exact. Past options.control.limit that is not done where it could only make the run longer.
 Expected<std::optional<Metrics>> run_exactly(Run& run, const RunOptions& options) {
   options.tell("simulating " + run.lowered->name);
   auto measured = run_and_measure(run, options);
@@ -426,7 +427,12 @@ Expected<std::optional<Metrics>> run_exactly(Run& run, const RunOptions& options
   if (run.model.calls != nullptr) {
     const auto conflicts = call_conflicts(*run.system, *run.lowered);
     if (!conflicts) return conflicts.error();
-    const auto written = calls_to_write_out(run, inexact_calls(run.model, run.timeline, *conflicts), options);
+    InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
+    if (run.timeline.makespan > options.control.limit && inexact.by_links.count == 0) {
+      run.timeline.interrupted = true;
+      return measured;
+    }
+    const auto written = calls_to_write_out(run, std::move(inexact), options);
     if (!written) return written.error();
     if (written->count > 0) {
       // Without those calls other ones may begin at other times, so it looks again.

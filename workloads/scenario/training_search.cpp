@@ -222,7 +222,8 @@ class TrainingSearch {
 
   // ---- Steps ----
 
-  Expected<Row> simulate_step(std::size_t system, const TrainingStep& given, bool force) const {
+  /// Errors: those of simulate(); cancelled work if it takes longer than `limit`, too.
+  Expected<Row> simulate_step(std::size_t system, const TrainingStep& given, bool force, Picoseconds limit = end_of_clock) const {
     auto whole = divided(given);
     const Plan& plan = costs_.plan_of(system, whole->step);
     const auto problem =
@@ -230,17 +231,27 @@ class TrainingSearch {
     if (!problem) return problem.error();
     RunOptions options = options_;
     options.force = force;
+    options.control.limit = limit;
     auto run = simulate(request_.systems[system], *problem, options);
     if (!run) return run.error();
     if (run->timeline.interrupted) return cancelled_work();
     return std::move(run->row);
   }
 
+  /// A step that takes longer than this is not wanted.
+  [[nodiscard]] Picoseconds limit_of(std::size_t system) const {
+    double most = cutoff();
+    if (const auto best = best_.find(system); best != best_.end() && !request_.exhaustive) most = std::min(most, best->second.plan.row.result.makespan_s);
+    return most < std::numeric_limits<double>::infinity() ? ceil_to_clock(Seconds{most}) + Picoseconds{1} : end_of_clock;
+  }
+
   void play(const std::vector<Node>& nodes) {
     std::vector<std::optional<Expected<Row>>> rows(nodes.size());
+    std::vector<Picoseconds> limits;
+    for (const Node& node : nodes) limits.push_back(limit_of(space_.candidates[node.second].system));
     pool_.for_each(nodes.size(), [&](std::size_t i, std::size_t) {
       const TrainingCandidate& candidate = space_.candidates[nodes[i].second];
-      if (!request_.stop.requested()) rows[i] = simulate_step(candidate.system, step_of(request_, space_, candidate), false);
+      if (!request_.stop.requested()) rows[i] = simulate_step(candidate.system, step_of(request_, space_, candidate), false, limits[i]);
     });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (!rows[i]) continue;  // stopped
@@ -249,7 +260,10 @@ class TrainingSearch {
       TrainingStep step = step_of(request_, space_, space_.candidates[c]);
       Expected<Row>& row = *rows[i];
       if (!row) {
-        if (row.error().cause == Cause::cancelled) continue;
+        if (row.error().cause == Cause::cancelled) {
+          if (!request_.stop.requested()) ++found_.simulated;  // till its limit
+          continue;
+        }
         refuse(system, step, nodes[i].first, row.error());
         continue;
       }
