@@ -67,9 +67,9 @@ struct TrainingTuning {
   bool interrupted = false;      // the plans are the best known so far
 };
 
-/// Best-first branch and bound: candidates by arithmetic_bound(), then by step_bound(), then by des. A candidate is excluded by memory if
+/// Best-first branch and bound, after a few plans whose layers lie on one device each: candidates by arithmetic_bound(), then by step_bound(), then by des. A candidate is excluded by memory if
 /// state_bound(), step_bound() or the simulated peak is more than the device has; it is not looked at further if its bound is above the worst plan
-/// wanted, or above the best plan of its mesh. Candidates are taken in rounds whose size is fixed, so that the result does not depend on threads.
+/// wanted, or above the best plan of its mesh. A step ends once it is certain to be slower than these. Candidates are taken in rounds whose size is fixed, so that the result does not depend on threads.
 /// Errors: no system; a model with experts; nothing divides the model (the message has the least obstacle), or nothing fits (what the nearest needs by kind, and what would
 /// help); what fails in every simulation.
 Expected<TrainingTuning> tune_training(const TrainingRequest& request);

@@ -32,18 +32,18 @@ TrainingModel random_model(Rng& rng) {
   return model;
 }
 
-/// A small model on 8 chips of a machine whose memory holds some plans and not others.
+/// A small model on 8 chips of a machine, or 8 GPUs of two nodes, whose memory holds some plans and not others.
 TrainingRequest random_request(std::uint64_t seed) {
   Rng rng{seed, stream_of("training search")};
   TrainingRequest request;
   request.spec.step.model = random_model(rng);
   request.spec.step.batch = 8 << rng.below(3);
-  constexpr std::array<const char*, 3> machines{"tpu_v4", "tpu_v5e", "tpu_v3"};
+  constexpr std::array<const char*, 5> machines{"tpu_v4", "tpu_v5e", "tpu_v3", "dgx_h100", "dgx_a100"};
   Machine machine = *load_machine(machines[rng.below(machines.size())]);
   TrainingModel& model = request.spec.step.model;
   const double parameters = static_cast<double>(model.layers * 12 * model.width * model.width);
   machine.chip.hbm = Bytes{static_cast<std::int64_t>(parameters * 12 * static_cast<double>(rng.between(2, 12)) / 8) + 20'000'000};
-  std::vector<Slice> slices = *slices_of(machine, 8, machine.name == "tpu_v3");
+  std::vector<Slice> slices = machine.interconnect == Interconnect::rail ? std::vector{*parse_slice("2x4", machine, {})} : *slices_of(machine, 8, machine.name == "tpu_v3");
   SearchSpace space{{std::move(machine)}, std::move(slices)};
   space.training = true;
   request.systems = *systems_in(space);
@@ -283,6 +283,27 @@ TEST(TrainingSearch, ThreadsDoNotChangeWhatIsFound) {
   EXPECT_EQ(one->simulated, three->simulated);
   EXPECT_EQ(one->layers, three->layers);
   EXPECT_EQ(one->over_memory, three->over_memory);
+}
+
+TEST(TrainingSearch, OnGpusMeshesWithTheSameGroupsShareLayers) {
+  const Machine machine = *load_machine("dgx_h100");
+  TrainingRequest request;
+  Rng rng{3, stream_of("layers of GPUs")};
+  request.spec.step.model = random_model(rng);
+  request.spec.step.batch = 16;
+  request.microbatches = {1};
+  request.remats = {Remat{}};
+  request.top = 1;
+  for (const char* mesh : {"data=16", "data=8,fsdp=2", "data=2,fsdp=8", "fsdp=16"}) {
+    SystemSpec where{machine};
+    where.slice = *parse_slice("2x8", machine, {});
+    where.mesh = *parse_mesh(mesh, {});
+    request.systems.push_back(*make_system(where));
+  }
+  const auto tuned = tune_training(request);
+  ASSERT_TRUE(tuned) << to_text(tuned.error());
+  const std::int64_t weights = 4 + 3;  // of each mesh, and of the three whose optimizer may be divided over data
+  EXPECT_LE(tuned->layers, 2 + weights) << "one layer, of the quick bounds and of the sharp ones, serves all meshes";
 }
 
 TEST(TrainingSearch, AStoppedSearchTellsThatItWas) {
