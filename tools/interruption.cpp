@@ -68,7 +68,11 @@ void wait_where_it_ends() {
 
 void on_signal(int signal) {
   if (!is_requested.exchange(true, std::memory_order_relaxed)) {
-    if (is_answering.load(std::memory_order_relaxed)) end();
+    if (is_answering.load(std::memory_order_relaxed) && !files_appear()) end();
+    if (has_timer) static_cast<void>(timer_settime(time_to_answer, 0, &begin_to_answer, nullptr));
+    return;
+  }
+  if (files_appear()) {  // a set of files takes its place: soon over
     if (has_timer) static_cast<void>(timer_settime(time_to_answer, 0, &begin_to_answer, nullptr));
     return;
   }
@@ -78,6 +82,10 @@ void on_signal(int signal) {
 }
 
 void on_end_of_time(int) {
+  if (files_appear()) {
+    static_cast<void>(timer_settime(time_to_answer, 0, &begin_to_answer, nullptr));
+    return;
+  }
   static std::atomic<bool> is_longer{false};
   if (!is_answering.load(std::memory_order_relaxed) || is_longer.exchange(true, std::memory_order_relaxed)) end();
   static_cast<void>(timer_settime(time_to_answer, 0, &end_of_answer, nullptr));

@@ -24,6 +24,7 @@ constexpr std::string_view cannot_write = "cannot write the file";
 /// The names of part files, for remove_part_files(): a signal handler cannot be given any. What finds no place stays behind when a signal ends the process.
 std::array<std::atomic<const char*>, 4096> part_files{};
 static_assert(std::atomic<const char*>::is_always_lock_free);
+std::atomic<int> appearing{0};  // calls of close_together()
 
 Expected<Descriptor> opened(const std::string& path, const std::string& name, int flags) {
   Descriptor file{::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOCTTY)};
@@ -49,6 +50,7 @@ class OutputFile::Part {
   [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] bool replaces() const { return replaces_; }
   [[nodiscard]] std::string path() const { return *path_; }
+  [[nodiscard]] const std::string& target() const { return target_; }
   Descriptor take_file() { return std::move(file_); }
 
   /// The complete file takes the target's place. 0, or an errno.
@@ -191,6 +193,24 @@ Status OutputFile::close() {
   if (failed()) return system_error(path_, cannot_write, error_);
   return success();
 }
+
+Status OutputFile::close_together(std::vector<OutputFile>& files) {
+  ++appearing;
+  std::vector<std::string> appeared;  // that replaced nothing
+  Status all = success();
+  for (OutputFile& file : files) {
+    std::string target = file.part_ != nullptr && !file.part_->replaces() ? file.part_->target() : "";
+    all = file.close();
+    if (!all) break;
+    if (!target.empty()) appeared.push_back(std::move(target));
+  }
+  if (!all)
+    for (const std::string& target : appeared) ::unlink(target.c_str());
+  --appearing;
+  return all;
+}
+
+bool files_appear() { return appearing.load() > 0; }
 
 Status write_file(const std::string& path, std::string_view bytes) {
   auto file = OutputFile::open(path);

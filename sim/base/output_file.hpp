@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/descriptor.hpp"
 #include "sim/base/expected.hpp"
@@ -38,6 +39,9 @@ class OutputFile {
   Status finish();
   /// Call once, after all bytes. Errors: some bytes could not be stored (the message says why).
   Status close();
+  /// Closes files that are only of use together, each finished: no signal that the program handles ends it between the first and the last (files_appear()), and where one cannot take its
+  /// place those that are new are taken away again. Errors: as close(), of the first.
+  static Status close_together(std::vector<OutputFile>& files);
 
  private:
   class Part;
@@ -52,6 +56,9 @@ class OutputFile {
 
 /// Writes a whole file at once.
 Status write_file(const std::string& path, std::string_view bytes);
+
+/// Whether close_together() is at work, in any thread: a signal handler is not to end the process now.
+bool files_appear();
 
 /// Removes the part files of all unclosed OutputFiles of this process. Safe in a signal handler that ends the process afterwards.
 void remove_part_files();

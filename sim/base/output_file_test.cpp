@@ -229,6 +229,28 @@ TEST(OutputFile, ASignalThatEndsTheProcessLeavesNoPartFiles) {
   EXPECT_EQ(bytes_of_file(old), "before");
 }
 
+TEST(OutputFile, ASetOfNewFilesAppearsWholeOrNotAtAll) {
+  const Folder folder;
+  const auto opened = [&](std::vector<OutputFile>& files, const char* name) {
+    auto file = OutputFile::open(folder.file(name));
+    ASSERT_TRUE(file);
+    file->write("x");
+    ASSERT_TRUE(file->finish());
+    files.push_back(*std::move(file));
+  };
+  std::vector<OutputFile> files;
+  for (const char* name : {"a", "b", "c"}) opened(files, name);
+  std::filesystem::create_directory(folder.file("c"));  // cannot be renamed over
+  EXPECT_FALSE(OutputFile::close_together(files));
+  files.clear();
+  EXPECT_EQ(folder.names(), Names{"c"});
+  std::filesystem::remove(folder.file("c"));
+  for (const char* name : {"a", "b", "c"}) opened(files, name);
+  EXPECT_TRUE(OutputFile::close_together(files));
+  EXPECT_EQ(folder.names(), (Names{"a", "b", "c"}));
+  EXPECT_FALSE(files_appear());
+}
+
 TEST(FileIdentity, IsOfTheFileAndNotOfItsName) {
   const Folder folder;
   const std::string file = folder.file("file", "x"), other = folder.file("other", "x");

@@ -69,6 +69,7 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
   flow.path = path;
   flow.user = user;
   flow.bottleneck = links.front().link;
+  ++links_[flow.bottleneck].held;
 
   bool uncontended = true;
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -113,6 +114,7 @@ LinkSharing::User LinkSharing::finish(std::uint32_t id) {
     if (link.is_memory) demand_[links[i].link] -= static_cast<Demand>(rates_.path_rate[flow.path]) * links[i].weight;
   }
   flow.end = never;
+  --links_[flow.bottleneck].held;
   if (flow.path >= first_work_path_)
     free_work_paths_[work_paths_[flow.path - first_work_path_].memory_path - first_memory_path_].push_back(flow.path);
   free_[links.size()].push_back(id);
@@ -131,7 +133,11 @@ void LinkSharing::set_rate(std::uint32_t id, std::int64_t rate, std::int64_t now
   Flow& flow = flows_[id];
   if (flow.rate == rate && flow.end != never) return;
   const bool is_first = flow.end == never;
-  for (const PathLink& link : links_of(flow.path)) links_[link.link].load += (rate - flow.rate) * link.weight;
+  for (const PathLink& link : links_of(flow.path)) {
+    Link& on = links_[link.link];
+    on.load += (rate - flow.rate) * link.weight;
+    on.top = std::max(on.top, rate);
+  }
   flow.bytes = std::max(0.0, flow.bytes - rates_.bytes_per_second(flow.rate) * 1e-12 * static_cast<double>(now - flow.since));
   flow.rate = rate;
   flow.since = now;
@@ -150,16 +156,20 @@ bool LinkSharing::full(std::uint32_t link) const {
   return left < l.weight;
 }
 
-/// Of a flow of that rate on it. The fastest flow of a link is looked for once per filling, not for each flow that asks: between two fillings
-/// nobody's rate changes.
+/// Of a flow of that rate on it. What is known of the fastest flow of a link mostly tells; if not, it is looked for once per filling, not for each flow that
+/// asks: between two fillings nobody's rate changes.
 bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) {
   if (!full(link)) return false;
   Share& share = shares_[link];
+  const bool is_filled = share.filling == filling_;
+  if (is_filled && share.filled > rate) return false;
+  if (links_[link].top <= rate && (!is_filled || share.filled <= rate)) return true;
   if (share.measured != filling_) {
     share.measured = filling_;
     share.fastest = 0;
     for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next, ++looked_at_)
       share.fastest = std::max(share.fastest, next_rate(flows_[members_[m].flow]));
+    if (!is_filled) links_[link].top = share.fastest;  // of the rates that they have
   }
   return share.fastest <= rate;
 }
@@ -169,7 +179,7 @@ bool LinkSharing::has_bottleneck(Flow& flow) {
   if (is_bottleneck(flow.bottleneck, rate)) return true;
   for (const PathLink& link : links_of(flow.path))
     if (is_bottleneck(link.link, rate)) {
-      flow.bottleneck = link.link;
+      hold(flow, link.link);
       return true;
     }
   return false;
@@ -222,9 +232,12 @@ void LinkSharing::take_seeds() {
 bool LinkSharing::take_losers() {
   const std::size_t before = open_flows_.size();
   std::vector<std::uint32_t> more;
-  for (const std::uint32_t link : open_links_)
+  for (std::size_t i = 0; i < before; ++i) ++shares_[flows_[open_flows_[i]].bottleneck].held;
+  for (const std::uint32_t link : open_links_) {
+    if (shares_[link].held == links_[link].held) continue;  // only flows that are taken
     for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next)
       if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && flow.bottleneck == link && !has_bottleneck(flow)) more.push_back(members_[m].flow);
+  }
   for (std::size_t i = 0; i < before; ++i) {
     Flow& flow = flows_[open_flows_[i]];
     if (has_bottleneck(flow)) continue;
@@ -260,6 +273,8 @@ void LinkSharing::collect_links() {
         share.left = links_[link.link].capacity - links_[link.link].load;
         share.weight = 0;
         share.filling = filling_;
+        share.filled = 0;
+        share.held = 0;
         open_links_.push_back(link.link);
       }
       share.left += flow.rate * link.weight;
@@ -317,11 +332,12 @@ void LinkSharing::fill() {
         if (!taken(flow) || flow.filled == filling_) continue;
         flow.filled = filling_;
         flow.next_rate = rate;
-        flow.bottleneck = link;
+        hold(flow, link);
         --without_rate;
         for (const PathLink& on : links_of(flow.path)) {
           shares_[on.link].left -= rate * on.weight;
           shares_[on.link].weight -= on.weight;
+          shares_[on.link].filled = std::max(shares_[on.link].filled, rate);
         }
       }
   }

@@ -77,6 +77,8 @@ class LinkSharing {
     std::int64_t load = 0;            // the sum of all rates
     std::uint32_t first = no_device;  // member
     std::uint32_t weight = 0;         // the sum of all flows' weights
+    std::uint32_t held = 0;           // flows that name it as their bottleneck
+    std::int64_t top = 0;             // no flow on it is faster
     bool is_memory = false;
   };
   /// The state of a link in the present filling.
@@ -88,6 +90,8 @@ class LinkSharing {
     std::uint64_t seeded = 0;    // the last solution that looked at the flows beside new ones
     std::uint64_t measured = 0;  // the filling after which `fastest` was computed
     std::int64_t fastest = 0;    // the highest rate of a flow on it
+    std::int64_t filled = 0;     // the highest rate that the filling gave a flow on it
+    std::uint32_t held = 0;      // of Link::held those that the filling gave a rate
   };
 
   [[nodiscard]] std::span<const PathLink> links_of(std::uint32_t path) const { return rates_.links_of(path); }
@@ -100,6 +104,12 @@ class LinkSharing {
   [[nodiscard]] bool is_bottleneck(std::uint32_t link, std::int64_t rate);
   [[nodiscard]] bool has_bottleneck(Flow& flow);
 
+  /// Names the flow's bottleneck.
+  void hold(Flow& flow, std::uint32_t link) {
+    --links_[flow.bottleneck].held;
+    flow.bottleneck = link;
+    ++links_[link].held;
+  }
   void touch(std::uint32_t link, std::int64_t threshold);
   void set_rate(std::uint32_t flow, std::int64_t rate, std::int64_t now);
   void solve(std::int64_t now);

@@ -66,9 +66,7 @@ Status write_chakra(const ChakraRequest& request, const Run& run) {
   // So would an earlier run's groups.
   if (!writer->groups().empty() || file_exists(chakra_groups_file(request.prefix)))
     if (auto ok = store(chakra_groups_file(request.prefix), groups_json(writer->groups()), files); !ok) return ok;
-  for (OutputFile& file : files)
-    if (auto ok = file.close(); !ok) return ok;
-  return success();
+  return OutputFile::close_together(files);
 }
 
 }  // namespace podsim

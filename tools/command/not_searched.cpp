@@ -45,6 +45,8 @@ std::vector<std::string> not_searched(const Options& options, const TuningReques
   left.push_back(fmt::format("blocks other than {} (--block), prefetching other than {} (--prefetch), copies of slices other than {} (--slice-copies)", request.options.block, request.options.prefetch,
                              request.options.slice_copies ? "on" : "off"));
   left.emplace_back("padded extents");
+  if (request.pass == Pass::both || request.workload.stages.size() > 1)
+    left.emplace_back("parts that overlap: here each pass of each stage begins on all devices at once, when the one before has ended on the last of them; a run of several has no such barriers, so it may take less than their sum");
   return left;
 }
 

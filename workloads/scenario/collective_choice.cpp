@@ -9,9 +9,12 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "algorithms/collectives/builder.hpp"
 #include "sim/base/units.hpp"
+#include "sim/engine/busiest_link.hpp"
+#include "sim/engine/max_plus/analytic_engine.hpp"
 #include "sim/schedule/calls.hpp"
 #include "sim/schedule/validate.hpp"
 #include "workloads/collectives.hpp"
@@ -27,14 +30,14 @@ constexpr double most_transfers = 2e6;  // of a candidate, where another one app
 constexpr double most_chunked = 4e6;    // task instances with another number of chunks
 constexpr double share_of_function = 0.05;  // of both, where a schedule has functions: its collectives are many, and of training steps on hundreds of devices
 constexpr int most_chunks_tried = 128;
+constexpr std::int64_t most_at_once = 5'000;     // task instances of a candidate that is played when it is tried
+constexpr std::int64_t most_waiting = 5'000'000;  // of all that wait: half a gigabyte
 
 /// By des, within a limit: nullopt if it takes longer.
-Expected<std::optional<Picoseconds>> makespan_within(Picoseconds limit, const System& system, const Schedule& lowered, const RunOptions& options) {
-  const auto model = model_on(system, lowered, options);
-  if (!model) return model.error();
+Expected<std::optional<Picoseconds>> makespan_within(Picoseconds limit, const Model& model, const RunOptions& options) {
   RunControl control = options.control;
   control.limit = limit;
-  const auto timeline = options.engine->run(*model, control);
+  const auto timeline = options.engine->run(model, control);
   if (!timeline) return timeline.error();
   if (options.stopped()) return cancelled_work();
   return timeline->interrupted ? std::optional<Picoseconds>{} : timeline->makespan;
@@ -70,17 +73,24 @@ double transfers_of(const Schedule& lowered) {
   return transfers;
 }
 
+/// What a run takes at least: its busiest link, and the longest path of tasks as if they shared nothing.
+Picoseconds least_of(const Model& model, const RunOptions& options) {
+  return std::max(time_of_busiest_link(model), least_makespan(model, options.control.stop).value_or(Picoseconds{}));
+}
+
 /// A collective by itself, and the fastest way found so far to lower it.
 class Cheapest {
  public:
   Cheapest(const System& system, const Schedule& schedule, const Program& program, const Collective& collective, const ChunkRule& chunks,
-           const RunOptions& options)
+           const RunOptions& options, Picoseconds limit)
       : system_{system},
         alone_{schedule.name, schedule.mesh, {{program.devices, program.buffers, {{"collective", collective, {}, {}, {}}}}}, {}},
         collective_{collective},
         chunks_{chunks},
         cells_{cells_along(system)},
-        choosing_{options} {
+        choosing_{options},
+        limited_{limit < end_of_clock},
+        least_{limit} {
     choosing_.engine = &des_engine();
     choosing_.fold = true;
     choosing_.control.record = false;
@@ -89,8 +99,10 @@ class Cheapest {
   }
 
   /// Ties: the first of candidates(). Levels are tried first, as they are often the fastest and then cut the other runs short. Candidates that are
-  /// certain to take longer are not lowered. Errors: none applies (says why the last did not); cancelled work.
-  Expected<Lowering> find() {
+  /// certain to take longer are not lowered. Those of many task instances come last, by what they take at least: where thousands of flows share links, as of
+  /// `direct` beside a broken cable, only that keeps them from being played. nullopt: all take longer than the limit. Errors: none applies (says why the last did
+  /// not); cancelled work.
+  Expected<std::optional<ChosenLowering>> find() {
     std::vector<Lowering> all = candidates(alone_.mesh, collective_, cells_);
     std::erase_if(all, [&](const Lowering& lowering) {
       return !has_its_switches(lowering, system_, alone_.mesh, collective_) || another_does_as_well(lowering, alone_.mesh, collective_);
@@ -107,39 +119,94 @@ class Cheapest {
       if (!tried) return tried.error();
       if (!*tried) large.push_back(c);
     }
+    if (auto ok = play_waiting(); !ok) return ok.error();
     for (const std::size_t c : large)
-      if (!best_)
+      if (!best_) {
         if (auto tried = attempt(all[c], c, std::numeric_limits<double>::infinity()); !tried) return tried.error();
+        if (auto ok = play_waiting(); !ok) return ok.error();
+      }
+    if (!best_ && beyond_limit_) return std::optional<ChosenLowering>{};
     if (!best_ && too_large_) return *too_large_;
     if (!best_) return Diagnostic{why_.where, "no algorithm applies; the last one: " + why_.message};
     if (auto ok = try_chunks(); !ok) return ok.error();
-    return *best_;
+    return std::optional{ChosenLowering{*best_, least_}};
   }
   /// For CollectivePolicy::chunks: no other numbers are tried.
   void keep_chunks() { other_chunks_ = false; }
 
  private:
-  /// False: not simulated, as it has more than `most` transfers.
+  /// A candidate before it is played. The model points to the schedule.
+  struct Prepared {
+    Lowering lowering;
+    std::size_t rank = 0, turn = 0;  // among candidates(); among those that were tried
+    Schedule lowered;
+    Model model;
+    Picoseconds least;
+  };
+
+  /// False: not tried, as it has more than `most` transfers. One of many task instances waits for play_waiting().
   Expected<bool> attempt(const Lowering& lowering, std::size_t rank, double most) {
     if (choosing_.stopped()) return cancelled_work();
     choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
-    if (best_ && least_time(lowering, system_, alone_.mesh, collective_) > to_seconds(least_)) return true;
+    if (is_beyond(least_time(lowering, system_, alone_.mesh, collective_) > to_seconds(least_))) return true;
     if (least_transfers(lowering, alone_.mesh, collective_) * size_of(alone_.programs.front().devices) > most) return false;
-    const auto lowered = lower(alone_, chooser_of(lowering, chunks_, cells_));
+    auto lowered = lower(alone_, chooser_of(lowering, chunks_, cells_));
     if (!lowered) {
       why_ = lowered.error();
       return true;
     }
     if (transfers_of(*lowered) > most) return false;
-    const auto makespan = makespan_within(least_, system_, *lowered, choosing_);
+    auto prepared = std::make_unique<Prepared>(Prepared{lowering, rank, tried_++, *std::move(lowered), {}, {}});
+    auto model = model_on(system_, prepared->lowered, choosing_);
+    if (!model && !is_of_input(model.error().cause)) return model.error();
+    if (!model) {
+      too_large_ = model.error();
+      return true;
+    }
+    prepared->model = *std::move(model);
+    const std::int64_t activities = prepared->model.deployment.activities();
+    if (activities <= most_at_once || waiting_activities_ + activities > most_waiting) {
+      if (auto ok = play(*prepared); !ok) return ok.error();
+      return true;
+    }
+    prepared->least = least_of(prepared->model, choosing_);
+    if (is_beyond(prepared->least > least_)) return true;
+    waiting_activities_ += activities;
+    waiting_.push_back(std::move(prepared));
+    return true;
+  }
+
+  /// The one that may be the fastest first.
+  Status play_waiting() {
+    std::stable_sort(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) { return a->least < b->least; });
+    for (std::unique_ptr<Prepared>& prepared : std::exchange(waiting_, {})) {
+      if (choosing_.stopped()) return cancelled_work();
+      if (is_beyond(prepared->least > least_)) break;  // so are the others
+      choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(prepared->lowering, alone_.mesh, collective_)));
+      if (auto ok = play(*prepared); !ok) return ok;
+      prepared.reset();
+    }
+    waiting_activities_ = 0;
+    return success();
+  }
+
+  /// Notes that one takes longer than what is wanted.
+  bool is_beyond(bool longer) {
+    beyond_limit_ |= longer && limited_;
+    return longer;
+  }
+
+  Status play(const Prepared& prepared) {
+    const auto makespan = makespan_within(least_, prepared.model, choosing_);
     if (!makespan && !is_of_input(makespan.error().cause)) return makespan.error();
     if (!makespan) too_large_ = makespan.error();
-    if (!makespan || !*makespan || **makespan > least_) return true;  // a run without events goes on beyond its limit
+    if (!makespan) return success();
+    if (is_beyond(!*makespan || **makespan > least_)) return success();  // a run without events goes on beyond its limit
     const bool tie = best_ && **makespan == least_;
     if (!tie) in_chunks_.reset();
-    if (takes_chunks(*lowering.algorithm, collective_.kind) && !in_chunks_) in_chunks_ = lowering;
-    if (!tie || rank < rank_) best_ = lowering, least_ = **makespan, rank_ = rank;
-    return true;
+    if (takes_chunks(*prepared.lowering.algorithm, collective_.kind) && (!in_chunks_ || prepared.turn < turn_in_chunks_)) in_chunks_ = prepared.lowering, turn_in_chunks_ = prepared.turn;
+    if (!tie || prepared.rank < rank_) best_ = prepared.lowering, least_ = **makespan, rank_ = prepared.rank;
+    return success();
   }
 
   /// Twice and half as many chunks as the rule says, as long as that is faster by a hundredth: the rule knows no other traffic.
@@ -164,6 +231,7 @@ class Cheapest {
         other.chunks = n;
         const Picoseconds before = least_;
         if (auto tried = attempt(other, rank_ + 1, most_transfers_); !tried) return tried.error();
+        if (auto ok = play_waiting(); !ok) return ok.error();
         if (static_cast<double>(least_.count()) > 0.99 * static_cast<double>(before.count())) break;
       }
     return success();
@@ -177,8 +245,13 @@ class Cheapest {
   RunOptions choosing_;
   double most_transfers_ = most_transfers, most_chunked_ = most_chunked;
   bool other_chunks_ = true;
+  std::vector<std::unique_ptr<Prepared>> waiting_;
+  std::int64_t waiting_activities_ = 0;
+  std::size_t tried_ = 0;
   std::optional<Lowering> best_, in_chunks_;
-  Picoseconds least_ = end_of_clock;
+  std::size_t turn_in_chunks_ = 0;  // of in_chunks_: the first of those that are as fast
+  bool limited_ = false, beyond_limit_ = false;
+  Picoseconds least_;
   std::size_t rank_ = 0;
   Diagnostic why_;
   std::optional<Diagnostic> too_large_;
@@ -204,6 +277,17 @@ std::string key_of_choice(const Schedule& schedule, const Program& program, cons
   return key;
 }
 
+/// What was chosen before, or is now. `key` says what the choice depends on. nullopt: all take longer than the limit.
+Expected<std::optional<ChosenLowering>> fastest(const System& system, const Schedule& schedule, const Program& program, const Collective& collective, const CollectivePolicy& policy,
+                                                const ChunkRule& chunks, const RunOptions& options, const std::string& key, Picoseconds limit) {
+  if (auto known = options.chosen->find(system, schedule.mesh, key)) return known->time > limit ? std::optional<ChosenLowering>{} : known;
+  Cheapest cheapest{system, schedule, program, collective, chunks, options, limit};
+  if (policy.chunks) cheapest.keep_chunks();
+  auto found = cheapest.find();
+  if (found && *found) options.chosen->add(system, schedule.mesh, key, **found);
+  return found;
+}
+
 /// Chooses for each collective, or where there is a chooser for all others for each that names auto_name.
 Expected<CollectiveChoices> choose_each(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const ChunkRule& chunks, const RunOptions& options,
                                         const CollectiveChooser& others = {}) {
@@ -218,17 +302,11 @@ Expected<CollectiveChoices> choose_each(const System& system, const Schedule& sc
       if (known->contains(key)) continue;
       const Collective collective = along_moving_axes(*stated);
       const std::string of_choice = key_of_choice(schedule, program, key, policy, options);
-      std::optional<Lowering> best = options.chosen->find(system, schedule.mesh, of_choice);
-      if (!best) {
-        Cheapest cheapest{system, schedule, program, collective, chunks, options};
-        if (policy.chunks) cheapest.keep_chunks();
-        const auto found = cheapest.find();
-        if (!found) return found.error();
-        best = *found;
-        options.chosen->add(system, schedule.mesh, of_choice, *best);
-      }
-      known->emplace(key, on_factors(chooser_of(*best, chunks, cells_along(system)), collective.axes));
-      choices.chosen.push_back({name_of(schedule, program, collective), name_of(*best, schedule.mesh, collective), *best});
+      const auto best = fastest(system, schedule, program, collective, policy, chunks, options, of_choice, end_of_clock);
+      if (!best) return best.error();
+      const Lowering& lowering = (*best)->lowering;  // some take no longer than the clock
+      known->emplace(key, on_factors(chooser_of(lowering, chunks, cells_along(system)), collective.axes));
+      choices.chosen.push_back({name_of(schedule, program, collective), name_of(lowering, schedule.mesh, collective), lowering});
     }
     return success();
   };
@@ -275,6 +353,18 @@ Expected<CollectiveChoices> choose_collectives(const System& system, const Sched
                                                                  name, along)};
                              return on_factors(chooser, collective.axes)(of, program, collective);
                            }};
+}
+
+Expected<std::optional<FastestLowering>> fastest_within(Picoseconds limit, const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options) {
+  if (const auto problems = check_shapes(schedule); !problems.empty()) return problems.front();
+  const Program& program = schedule.programs.front();
+  const auto& stated = std::get<Collective>(program.tasks.front().op);
+  const Collective collective = along_moving_axes(stated);
+  const std::string key = key_of_choice(schedule, program, signature(program, stated), policy, options);
+  const auto found = fastest(system, schedule, program, collective, policy, chunks_of(policy, system), options, key, limit);
+  if (!found) return found.error();
+  if (!*found) return std::optional<FastestLowering>{};
+  return std::optional{FastestLowering{name_of((*found)->lowering, schedule.mesh, collective), (*found)->lowering, (*found)->time}};
 }
 
 AutoChooser auto_chooser(const RunOptions& options) {

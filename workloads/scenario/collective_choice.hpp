@@ -28,6 +28,14 @@ struct CollectiveChoices {
 /// Errors: an unknown algorithm (field `collectives`); no algorithm applies (says why the last one does not); cancelled work.
 Expected<CollectiveChoices> choose_collectives(const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options);
 
+/// What `auto` chooses for a schedule of one collective, if that takes no longer than `limit` alone. nullopt: it takes longer. Errors: those of choose_collectives().
+struct FastestLowering {
+  std::string name;
+  Lowering lowering;
+  Picoseconds time;
+};
+Expected<std::optional<FastestLowering>> fastest_within(Picoseconds limit, const System& system, const Schedule& schedule, const CollectivePolicy& policy, const RunOptions& options);
+
 /// For products of the tuner: choose_collectives() by `auto`.
 AutoChooser auto_chooser(const RunOptions& options = {});
 

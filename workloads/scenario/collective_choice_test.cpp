@@ -1,4 +1,5 @@
 #include "workloads/scenario/collective_choice.hpp"
+#include "workloads/scenario/faults.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -381,8 +382,11 @@ void expect_unbeaten(const std::string& on, std::vector<std::string> axes) {
   std::sort(axes.begin(), axes.end());
   do {
     const auto all = test::json_of("compare " + on + " --algorithms all" + along(axes));
-    for (const auto& row : all["rows"])
-      EXPECT_LE(found, row["makespan_s"].get<double>() + 1e-15) << on << along(axes) << " by " << row["algorithm"].get<std::string>();
+    for (const auto& row : all["rows"]) {
+      const auto algorithm = row["algorithm"].get<std::string>();
+      if (algorithm.starts_with("auto: ")) continue;  // along another order of the axes no name, and blocks in another order
+      EXPECT_LE(found, row["makespan_s"].get<double>() + 1e-15) << on << along(axes) << " by " << algorithm;
+    }
   } while (std::next_permutation(axes.begin(), axes.end()));
 }
 
@@ -393,6 +397,57 @@ TEST(Cheapest, IsNotBeatenByANameInAnyOrderOfTheAxes) {
   // By picoseconds, too.
   expect_unbeaten("--machine tpu_v6e --slice 8x4 --mesh a=2,b=16 --collective all-reduce --bytes 512", {"a", "b"});
   expect_unbeaten("--machine tpu_v3 --slice 2x4 --mesh a=4,b=4 --collective reduce-scatter --bytes 64", {"b", "a"});
+}
+
+/// Wires, not the names of axes: three axes and one over the same chips. Before, a broadcast took 2.9 times as long along three, as it went along one after the other.
+TEST(Cheapest, AlongSeveralAxesIsNotSlowerThanAlongOneOverTheSameWires) {
+  for (const std::string kind : {"broadcast", "reduce", "all-to-all", "all-reduce"})
+    for (const std::string mesh : {"a=2,b=2,c=4", "a=8,b=2"}) {
+      const std::string on = "run --machine tpu_v4 --slice 2x2x4 --bytes 16MiB --fail 0.0.0-0.1.0 --collective " + kind;
+      const auto several = test::json_of(on + " --mesh " + mesh), one = test::json_of(on + " --mesh x=16");
+      EXPECT_LE(several["makespan_s"], one["makespan_s"]) << kind << " " << mesh << ": " << several["algorithm"] << " and " << one["algorithm"];
+    }
+}
+
+TEST(Cheapest, AsOneAxisCanBeAskedForByItsName) {
+  const std::string on = "run --machine tpu_v4 --slice 2x4 --mesh a=2,b=4 --collective broadcast --bytes 16MiB";
+  const auto found = test::json_of(on);
+  const std::string name = found["algorithm"].get<std::string>().substr(std::string{"auto: "}.size());
+  EXPECT_THAT(name, ::testing::EndsWith(" as one axis"));
+  const auto asked = test::run_words({"run", "--machine", "tpu_v4", "--slice", "2x4", "--mesh", "a=2,b=4", "--collective", "broadcast", "--bytes", "16MiB", "--algorithm", name, "--format", "json"}).json();
+  EXPECT_EQ(asked["makespan_s"], found["makespan_s"]);
+  EXPECT_EQ(asked["mesh"], found["mesh"]) << "the mesh that was asked for";
+  const auto refused = test::run_words({"run", "--machine", "tpu_v4", "--slice", "2x4", "--mesh", "a=2,b=4", "--axis", "b", "--collective", "broadcast", "--bytes", "16MiB", "--algorithm", name});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, ::testing::HasSubstr("is for collectives along all of several axes"));
+}
+
+/// `direct` beside a broken cable has thousands of flows that share links: its busiest link says that it is not the fastest. Before, 32x4 took half a minute.
+TEST(Cheapest, PlaysNothingWhoseBusiestLinkTakesLonger) {
+  const System broken = testing::system_with({{"machine", "tpu_v4"}, {"slice", "4x4x4"}, {"mesh", "x=64"}, {"fail", "0.0.0-3.0.0"}});
+  const auto schedule = collective_schedule(broken.mesh, CollectiveKind::all_reduce, {broken.mesh.whole(0)}, Bytes{16 << 20}, DType::f32);
+  RunOptions options;
+  std::vector<std::string> tried;
+  options.doing = [&](const std::string& what) { tried.push_back(what); };
+  ASSERT_TRUE(cheapest(broken, *schedule, options));
+  // A candidate is told of when it is lowered, and one that waits again when it is played.
+  const auto told = [&](const std::string& name) { return std::count(tried.begin(), tried.end(), "choosing how to lower all-reduce: " + name); };
+  EXPECT_EQ(told("rotations"), 2) << "as it may be the fastest";
+  EXPECT_EQ(told("direct"), 1);
+}
+
+/// One event of thousands of flows on the same links solves them all: what a run says of its progress goes by flows that were solved, not by events.
+TEST(Simulate, SaysHowFarItIsWhereManyFlowsShareLinks) {
+  const System broken = testing::system_with({{"machine", "tpu_v4"}, {"slice", "4x4x4"}, {"mesh", "x=64"}, {"fail", "0.0.0-3.0.0"}});
+  CollectiveSpec spec;
+  spec.kind = CollectiveKind::all_to_all;
+  spec.input = Bytes{16 << 20};
+  spec.policy.algorithm = "direct";
+  int said = 0;
+  RunOptions options;
+  options.control.progress = [&](const RunProgress&) { ++said; };
+  ASSERT_TRUE(simulate(broken, ProblemSpec{spec}, options));
+  EXPECT_GT(said, 3) << "two alternatives, each said that it begins";
 }
 
 TEST(Cheapest, NumberOfChunksDoesNotDependOnWhichAxisIsNamedFirst) {

@@ -13,6 +13,7 @@
 #include "workloads/hlo_values/interpret.hpp"
 #include "workloads/hlo_values/module_source.hpp"
 #include "workloads/scenario/cut_bound.hpp"
+#include "workloads/scenario/one_axis.hpp"
 #include "workloads/sharded/write.hpp"
 
 namespace podsim {
@@ -62,6 +63,14 @@ CollectiveSummary summary_of(const System& system, const Collective& collective,
 }
 
 Expected<Problem> make(const System& system, const CollectiveSpec& spec) {
+  if (auto name = lowered_as_one_axis(spec.policy.algorithm)) {  // on system_for()
+    CollectiveSpec along = spec;
+    along.axes.clear();
+    along.policy.algorithm = *std::move(name);
+    auto problem = make(system, along);
+    if (problem) problem->summary.algorithm = spec.policy.algorithm;
+    return problem;
+  }
   const auto axes = axes_of(spec.axes, system.mesh);
   if (!axes) return axes.error();
   auto schedule = collective_schedule(system.mesh, spec.kind, *axes, spec.input, spec.dtype, spec.details);
@@ -275,6 +284,12 @@ MeshSizes axes_told_apart(const Mesh& mesh, const HloModule& module) {
 Expected<System> system_for(const ProblemSpec& spec, const System& system) {
   if (const auto* gemm = std::get_if<GemmSpec>(&spec))
     return gemm->algorithm->mesh == MeshUse::row_col || system.mesh.axes().size() == 1 ? system : on_axes(system, {{"ring", system.mesh.devices()}});
+  if (const auto* collective = std::get_if<CollectiveSpec>(&spec); collective != nullptr && lowered_as_one_axis(collective->policy.algorithm)) {
+    const auto axes = axes_over_all(system, *collective);
+    auto one = axes ? on_one_axis(system, *axes) : std::nullopt;
+    if (one) return *std::move(one);
+    return Diagnostic{of_field("algorithm"), fmt::format("`{}` is for collectives along all of several axes of a row-major mesh, found mesh {}", collective->policy.algorithm, to_text(system.mesh))};
+  }
   const auto* hlo = std::get_if<HloSpec>(&spec);
   if (hlo == nullptr || hlo->options.values || !hlo->collectives.value_or(usual_collectives(system, *hlo)).is_auto()) return system;
   const bool is_row_major = std::holds_alternative<RowMajorOrder>(system.order);

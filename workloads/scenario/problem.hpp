@@ -163,6 +163,7 @@ struct ProblemSummary {
   std::int64_t blocks = 1;                                      // of a workload: such blocks in its model
   std::optional<TokenCount> tokens{};                           // of a workload of sequences
   std::optional<CollectiveSummary> collective{};                // of one collective
+  std::optional<Mesh> on_mesh{};                                // that was asked for, of a collective that is lowered along one axis over all of it
   std::vector<Replicated> replicated{};                         // of a GEMM: operands that several devices hold
   std::optional<ProgramSummary> program{};                      // of a sharded program
   std::shared_ptr<const TrainingSummary> training{};            // of a training step
@@ -178,7 +179,8 @@ struct Problem {
 };
 
 /// The system in the form that the problem uses: for GEMM algorithms of one axis, a mesh with one axis `ring` over all devices, row-major; for a module whose collectives are lowered by
-/// `auto`, a row-major mesh of the axes that they tell apart ("x,y" where none tells x from y), so that the time does not depend on how the mesh is written. Errors: the mesh order
+/// `auto`, a row-major mesh of the axes that they tell apart ("x,y" where none tells x from y), so that the time does not depend on how the mesh is written; for a collective by an
+/// algorithm "as one axis" (one_axis.hpp) that axis. Errors: the mesh order
 /// is not row-major (GEMM).
 Expected<System> system_for(const ProblemSpec& spec, const System& system);
 

@@ -15,6 +15,7 @@
 #include "workloads/chakra/read_chakra.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/known_objects.hpp"
+#include "workloads/scenario/one_axis.hpp"
 #include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/tuning/part_costs.hpp"
@@ -163,7 +164,7 @@ Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation&
 
 Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where) {
   if (!text.empty() && text != auto_name && !is_rule(text))
-    if (const auto known = lowering_named(text); !known) return Diagnostic{where, known.error().message};
+    if (const auto known = lowering_named(lowered_as_one_axis(text).value_or(text)); !known) return Diagnostic{where, known.error().message};
   return CollectivePolicy{text, {}};
 }
 

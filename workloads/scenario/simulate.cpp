@@ -51,7 +51,8 @@ Result result_of(const Run& run) {
   result.slice = to_text(system.slice);
   result.schedule = run.lowered->name;
   result.hypothetical = is_hypothetical(system);
-  for (const MeshAxis& axis : run.lowered->mesh.axes()) result.mesh.emplace_back(axis.name, axis.size);
+  const Mesh& mesh = run.row.problem.on_mesh ? *run.row.problem.on_mesh : run.lowered->mesh;
+  for (const MeshAxis& axis : mesh.axes()) result.mesh.emplace_back(axis.name, axis.size);
   result.devices = run.lowered->mesh.devices();
   result.device_classes = static_cast<int>(run.model.nodes());
   result.makespan_s = to_seconds(metrics.makespan).count();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/engine/busiest_link.hpp"
 #include "sim/engine/reductions.hpp"
 
 namespace podsim::des {
@@ -9,24 +10,7 @@ namespace podsim::des {
 namespace {
 
 constexpr Picoseconds not_yet{-1};
-constexpr std::int64_t events_between_reports = 1 << 18;
-
-/// How long the busiest link carries what its flows bring: no run ends earlier. Rounded down, and for flows whose end is rounded to a picosecond.
-double picoseconds_of_busiest_link(const Model& model) {
-  std::vector<double> bytes(model.links.size(), 0.0);
-  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
-    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
-      const TaskCost& cost = model.costs[p][t];
-      if (cost.kind != TaskCost::Kind::transfer || cost.flow_bytes == 0) continue;
-      const Participants& who = model.deployment.who(p, t);
-      for (std::size_t local = 0; local < model.deployment.programs[p].devices.size(); ++local)
-        if (who.does(local))
-          for (const PathLink& link : model.links_of(model.path(cost, local))) bytes[link.link] += link.weight * cost.flow_bytes;
-    }
-  double longest = 0;
-  for (std::size_t link = 0; link < bytes.size(); ++link) longest = std::max(longest, bytes[link] / model.links[link].bandwidth.count());
-  return longest * 1e12 * (1 - 1e-6);
-}
+constexpr std::int64_t work_between_reports = 1 << 18;  // events, and flows that were given a rate: of thousands on the same links one event solves them all
 
 }  // namespace
 
@@ -43,7 +27,7 @@ void Simulator::run(const RunControl& control) {
   if (control.limit < end_of_clock) {
     count_rest(control.limit);
     // Thousands of flows that share their links are the slowest to play: what is known before is not played.
-    if (picoseconds_of_busiest_link(model_) > static_cast<double>(limit_)) {
+    if (time_of_busiest_link(model_).count() > limit_) {
       interrupted_ = true;
       return;
     }
@@ -55,8 +39,8 @@ void Simulator::run(const RunControl& control) {
     if (!beginnings_.empty()) start_flows();
     sharing_.settle(now_, [&](std::uint32_t flow, std::int64_t end) { at(end, What::flow_over, 0, flow); });
     if (queue_.due()) continue;
-    if (events_ >= next_report) {
-      next_report = events_ + events_between_reports;
+    if (const std::int64_t work = events_ + sharing_.solved(); work >= next_report) {
+      next_report = work + work_between_reports;
       if (control.progress) control.progress(RunProgress{Picoseconds{now_}, finished_, activities_});
       if (control.stop.requested()) {
         interrupted_ = !complete();
