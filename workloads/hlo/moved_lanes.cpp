@@ -63,7 +63,7 @@ double cycles_of_transpose(const HloShape& from, const HloInstruction& transpose
   const std::int64_t before = lanes_and_sublanes(from).lanes, after = lanes_and_sublanes(*transpose.shape).lanes;
   const std::vector<std::int64_t>& dimensions = transpose.attributes->dimensions;
   if (before < 0 || after < 0 || static_cast<std::size_t>(after) >= dimensions.size()) return 0;
-  return dimensions[static_cast<std::size_t>(after)] != before ? to_other_lanes * registers_of(*transpose.shape) : 0;
+  return dimensions[static_cast<std::size_t>(after)] != before ? to_other_lanes * std::min(registers_of(from), registers_of(*transpose.shape)) : 0;
 }
 
 double cycles_of_broadcast(const HloShape& from, const HloInstruction& broadcast) {
@@ -104,7 +104,7 @@ double cycles_of_moved_lanes(const HloComputation& computation, const HloInstruc
       const std::int64_t before = lanes_and_sublanes(from).lanes, after = lanes_and_sublanes(to).lanes;
       if (before < 0 || after < 0) return 0;
       const bool moves = instruction.opcode == HloOpcode::copy ? before != after : extent(from, before) != extent(to, after);
-      return moves ? to_other_lanes * registers_of(to) : 0;
+      return moves ? to_other_lanes * std::min(registers_of(from), registers_of(to)) : 0;
     }
     case HloOpcode::slice: return cycles_of_slice(from, instruction);
     case HloOpcode::pad: return cycles_of_pad(from, instruction);

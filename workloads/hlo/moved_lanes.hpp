@@ -17,7 +17,7 @@ LanesAndSublanes lanes_and_sublanes(const HloShape& array);
 /// computed). Lanes hold 32 bits, so 1024 elements of 16 bits are a register, too:
 ///
 ///   reverse                            5 for each register along lanes, 4 along sublanes: the kernel first copies what it reverses
-///   transpose, copy, reshape           2 where another dimension comes into the lanes, or one of another extent
+///   transpose, copy, reshape           2 where another dimension comes into the lanes, or one of another extent; of operand and result the one with less padding
 ///   slice, pad, concatenate            2 for what is moved by other than whole registers along lanes, 1 along sublanes
 ///   broadcast                          2 for each row that is spread over lanes, where it is read from memory: within a kernel it may lie so
 ///

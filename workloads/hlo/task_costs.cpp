@@ -241,7 +241,9 @@ Seconds HloTaskCosts::core_time(const HloComputation& computation, const HloInst
 }
 
 Seconds HloTaskCosts::time_of_lanes(const HloComputation& computation, const HloInstruction& instruction, bool is_fused) const {
-  return kernels_ ? cycles_of_moved_lanes(computation, instruction, is_fused) / kernels_->cores * kernels_->cycle : Seconds{};
+  if (!kernels_) return {};
+  const bool is_shared = instruction.opcode != HloOpcode::reverse && instruction.opcode != HloOpcode::reshape;  // between the cores of a device: seen in the code for v4 and v5p
+  return cycles_of_moved_lanes(computation, instruction, is_fused) / (is_shared ? kernels_->cores : 1) * kernels_->cycle;
 }
 
 Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation, int position) {
