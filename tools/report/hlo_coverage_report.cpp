@@ -41,7 +41,7 @@ Json coverage_json(const HloCoverage& coverage) {
     json.set(key, std::move(names));
   };
   const HloDoubt& doubt = coverage.in_doubt;
-  json.set("in_doubt", Json{{"instructions", number(doubt.instructions)}, {"time_s", doubt.time.count()}, {"compiler_s", doubt.compiler.count()}});
+  json.set("in_doubt", Json{{"instructions", number(doubt.instructions)}, {"time_s", doubt.time.count()}, {"compiler_s", doubt.compiler.count()}, {"longer_s", doubt.longer.count()}});
   set_names("lower_bound_names", coverage.lower_bound_names);
   set_names("unknown_names", coverage.unknown_names);
   return json;
@@ -72,8 +72,8 @@ std::string estimated_text(const HloCoverage& coverage) {
 
 std::string doubt_text(const HloCoverage& coverage) {
   const HloDoubt& doubt = coverage.in_doubt;
-  const double most = std::max(doubt.time, doubt.compiler).count(), others = (coverage.time() - doubt.time).count();
-  const double share = most > 0 ? most / (others + most) : 0;
+  const double longer = doubt.longer.count(), others = (coverage.time() - doubt.time).count();
+  const double share = longer > 0 ? longer / (others + longer) : 0;
   return share < worth_telling ? "" : fmt::format("{:.0f} % of the core's time in doubt", 100 * share);
 }
 

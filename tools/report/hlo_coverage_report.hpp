@@ -10,7 +10,7 @@
 
 namespace podsim {
 
-/// `known, estimated, lower_bound, unknown: {instructions, bytes, time_s}, lower_bound_names, unknown_names: {name: executions}, in_doubt: {instructions, time_s, compiler_s}`
+/// `known, estimated, lower_bound, unknown: {instructions, bytes, time_s}, lower_bound_names, unknown_names: {name: executions}, in_doubt: {instructions, time_s, compiler_s, longer_s}`
 Json coverage_json(const HloCoverage& coverage);
 /// `[ {instruction, time_s, compiler_s, count} ]`
 Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);
@@ -19,7 +19,7 @@ Json other_estimates_json(const std::vector<std::pair<std::string, HloOtherEstim
 std::string coverage_text(const HloCoverage& coverage);
 /// "89 % of the core's time estimated", where so much of it rests on HloEvidence::estimated; empty: less than a tenth.
 std::string estimated_text(const HloCoverage& coverage);
-/// "84 % of the core's time in doubt", where the compiler estimated far otherwise of so much, by whichever of the two estimates is longer; empty: of less than a tenth.
+/// "84 % of the core's time in doubt", where the compiler estimated far otherwise of so much, of each instruction by the longer of the two estimates; empty: of less than a tenth.
 std::string doubt_text(const HloCoverage& coverage);
 /// The first few, and how many more there are: "fusion.3: 1.2 ms, the compiler 7 ms".
 std::string other_estimates_text(const std::vector<std::pair<std::string, HloOtherEstimate>>& others);

@@ -322,6 +322,8 @@ Bytes logical_bytes(const HloShape& shape) {
 Bytes device_bytes(const HloShape& shape) { return Bytes{bytes_in(shape, 0, true)}; }
 Bytes device_bytes_in(const HloShape& shape, int memory_space) { return Bytes{bytes_in(shape, memory_space, false)}; }
 
+Bytes device_bytes_on_chip(const HloShape& shape) { return saturated_sum(device_bytes_in(shape, HloMemory::vmem), device_bytes_in(shape, HloMemory::cmem)); }
+
 Bytes saturated_sum(Bytes a, Bytes b) { return Bytes{plus(a.count(), b.count())}; }
 
 Expected<HloShape> parse_hlo_shape(std::string_view text, std::size_t& at, const SourceLocation& where) {

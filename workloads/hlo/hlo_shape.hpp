@@ -102,6 +102,8 @@ Bytes logical_bytes(const HloShape& shape);
 Bytes device_bytes(const HloShape& shape);
 /// device_bytes of the arrays of a shape that live in one memory space.
 Bytes device_bytes_in(const HloShape& shape, int memory_space);
+/// In VMEM and in CMEM.
+Bytes device_bytes_on_chip(const HloShape& shape);
 
 /// Their sum, saturated as the sizes themselves.
 Bytes saturated_sum(Bytes a, Bytes b);

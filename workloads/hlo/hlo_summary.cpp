@@ -20,7 +20,7 @@ constexpr std::int64_t most_executions = std::int64_t{1} << 53;
 /// The compiler's estimate and ours lie this far apart, and one of them is worth telling.
 constexpr double least_share = 0.3, most_share = 4;
 constexpr Seconds worth_telling{1e-6};
-/// Of what runs several times also where all its executions differ by this share of the module's time, however short each is.
+/// Of what runs several times, or of which one of them says next to nothing, where all its executions differ by this share of the module's time.
 constexpr double share_worth_telling = 0.01;
 
 /// Executions of a computation by how it is called: by control flow or within a fusion, by the core or asynchronously.
@@ -47,7 +47,7 @@ class Counter {
     HloDoubt& doubt = summary_.coverage.in_doubt;
     for (const HloOtherEstimate& other : summary_.other_estimates) {
       const auto times = static_cast<double>(other.count);
-      doubt.instructions += times, doubt.time += times * other.time, doubt.compiler += times * other.compiler;
+      doubt.instructions += times, doubt.time += times * other.time, doubt.compiler += times * other.compiler, doubt.longer += times * std::max(other.time, other.compiler);
     }
     for (HloAttributeCount& attribute : attributes_) summary_.unknown_attributes.push_back(std::move(attribute));
     return std::move(summary_);
@@ -259,7 +259,7 @@ class Counter {
     const double share_of_it = time.count() / compiler.count();
     if (share_of_it >= least_share && share_of_it <= most_share) return;
     const bool is_long = costs_.cost(place).products > 0 ? std::max(time, compiler) > worth_telling : std::min(time, compiler) > worth_telling;
-    if (is_long || count > 1) (is_long ? summary_.other_estimates : short_).push_back({place, time, compiler, count});
+    if (is_long || count > 1 || std::max(time, compiler) > worth_telling) (is_long ? summary_.other_estimates : short_).push_back({place, time, compiler, count});
   }
 
   const HloModule& module_;
@@ -270,7 +270,7 @@ class Counter {
   std::map<int, int> sliced_;  // of the computation that is listed
   std::vector<Executions> executions_;
   std::vector<std::array<std::optional<HloPlace>, 2>> owners_;  // by the core, asynchronously
-  std::vector<HloOtherEstimate> short_;  // of what runs several times
+  std::vector<HloOtherEstimate> short_;  // what is told where it adds up
   std::map<HloPlace, std::size_t> window_of_start_;
   std::unordered_map<std::string, std::size_t> attribute_numbers_;
   std::vector<HloAttributeCount> attributes_;

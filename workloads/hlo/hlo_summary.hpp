@@ -127,6 +127,7 @@ struct HloCovered {
 struct HloDoubt {
   double instructions = 0;
   Seconds time{}, compiler{};  // on the machine, and by the compiler
+  Seconds longer{};            // of each the longer of the two: what the machine takes for next to nothing is in doubt, too
 };
 
 /// FLOPs of one device by the type whose rate they have, each as often as it runs: of products and custom-calls; Fourier transforms are f32's.

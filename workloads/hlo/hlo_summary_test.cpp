@@ -328,7 +328,7 @@ TEST(HloTraffic, SlicesAndUpdatesAreCountedForThemselves) {
   EXPECT_EQ(of("n"), (std::pair<std::int64_t, std::int64_t>{3200, 3200}));
   EXPECT_EQ(of("m"), (std::pair<std::int64_t, std::int64_t>{0, 3200})) << "VMEM is another memory";
   EXPECT_EQ(of("t"), (std::pair<std::int64_t, std::int64_t>{0, 0}));
-  const HloTraffic::Amount in_vmem = HloTraffic{module, HloMemory::vmem}.of(module.entry_computation(), instruction_named(module, "m"));
+  const HloTraffic::Amount in_vmem = HloTraffic{module, HloTraffic::Memory::on_chip}.of(module.entry_computation(), instruction_named(module, "m"));
   EXPECT_EQ(in_vmem, (HloTraffic::Amount{Bytes{3200}, Bytes{0}}));
 }
 

@@ -18,14 +18,14 @@ std::size_t arrays_of(const HloInstruction& scatter) { return scatter.operands.s
 }  // namespace
 
 Bytes HloTraffic::part_of(const HloShape& whole, const HloShape& part) const {
-  if (memory_space_ != HloMemory::vmem || !part.is_array() || whole.rank() != part.rank()) return device_bytes(part);
+  if (memory_ == Memory::hbm || !part.is_array() || whole.rank() != part.rank()) return device_bytes(part);
   HloShape tiled = part;
   tiled.layout = whole.layout;
   return device_bytes(tiled);
 }
 
 Bytes HloTraffic::if_here(const HloShape* whole, const HloShape& part) const {
-  if (whole == nullptr || whole->layout.memory_space != memory_space_) return Bytes{};
+  if (whole == nullptr || here(*whole) == Bytes{}) return Bytes{};
   return part_of(*whole, part);
 }
 

@@ -1,6 +1,7 @@
 // The bytes that an instruction moves between its core and a memory.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace podsim {
 
-/// Padded bytes that cross the boundary of one memory space, HBM where none is said, where an instruction runs by itself; values in other spaces have none.
+/// Padded bytes that cross the boundary of HBM, or of the memories on the chip, where an instruction runs by itself; values elsewhere have none.
 ///
 ///   free, collectives, starts and dones,  none
 ///   send, recv
@@ -22,12 +23,15 @@ namespace podsim {
 ///                                         the slices, of an updated one nothing but the update; else the whole. Also through a fusion inside it
 ///   others                                operands are read, the result is written
 ///
-/// Registers are loaded and stored whole, so in VMEM a slice or an update counts by the tiles of the array that it is a part of.
+/// Registers are loaded and stored whole, so on the chip a slice or an update counts by the tiles of the array that it is a part of.
 /// Control flow (while, conditional, call) has none of its own. Keeps what it finds of fused computations: each is looked through once.
 class HloTraffic {
  public:
+  /// On the chip: VMEM, and CMEM of v4, from which registers are loaded as from VMEM, or through it.
+  enum class Memory : std::uint8_t { hbm, on_chip };
+
   /// The module must outlive it.
-  explicit HloTraffic(const HloModule& module, int memory_space = HloMemory::hbm) : module_{&module}, memory_space_{memory_space} {}
+  explicit HloTraffic(const HloModule& module, Memory memory = Memory::hbm) : module_{&module}, memory_{memory} {}
 
   struct Amount {
     Bytes read, written;
@@ -45,13 +49,13 @@ class HloTraffic {
   /// What a fusion runs, which may be inside another one; nullptr for other instructions.
   const Fused* fused_by(const HloInstruction& instruction);
   [[nodiscard]] bool reads_what_was_there(const HloInstruction& scatter) const;
-  [[nodiscard]] Bytes here(const HloShape& shape) const { return device_bytes_in(shape, memory_space_); }
+  [[nodiscard]] Bytes here(const HloShape& shape) const { return memory_ == Memory::hbm ? device_bytes_in(shape, HloMemory::hbm) : device_bytes_on_chip(shape); }
   /// The bytes of `part` of `whole`, if that lives here.
   [[nodiscard]] Bytes if_here(const HloShape* whole, const HloShape& part) const;
   [[nodiscard]] Bytes part_of(const HloShape& whole, const HloShape& part) const;
 
   const HloModule* module_;
-  int memory_space_;
+  Memory memory_;
   std::map<int, Fused> fused_;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "workloads/hlo/hlo_transform.hpp"
+#include "workloads/hlo/moved_lanes.hpp"
 
 namespace podsim {
 
@@ -184,7 +185,7 @@ HloUsers::HloUsers(const HloComputation& computation) : users_(computation.instr
 }
 
 HloTaskCosts::HloTaskCosts(const HloModule& module, HloCustomCallCosts custom, const Machine* machine, bool tolerant)
-    : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module}, vmem_traffic_{module, HloMemory::vmem} {
+    : module_{&module}, custom_{std::move(custom)}, kernels_{machine == nullptr ? std::nullopt : tpu_kernels(module, *machine)}, tolerant_{tolerant}, traffic_{module}, chip_traffic_{module, HloTraffic::Memory::on_chip} {
   if (machine != nullptr) pivot_latency_ = machine->chip.pivot_latency;
   if (machine != nullptr && module.is_scheduled && machine->chip.cycle == Seconds{} && !is_of_tpu_compiler(module)) {
     gpu_launch_ = machine->software.launch[static_cast<std::size_t>(CostKind::local)];
@@ -208,6 +209,7 @@ Expected<HloTaskCost> HloTaskCosts::inside(int computation) {
     const auto cost = arithmetic(body, i);
     if (!cost) return cost.error();
     add(*cost);
+    made.core += time_of_lanes(body, instruction, true);
     for (const HloCall& call : instruction.calls) {
       if (instruction.opcode != HloOpcode::fusion && instruction.opcode != HloOpcode::call && instruction.opcode != HloOpcode::async) continue;
       const auto nested = inside(call.computation);
@@ -236,6 +238,12 @@ Seconds HloTaskCosts::core_time(const HloComputation& computation, const HloInst
   const HloShape& place = gathers ? *first : made;
   const bool in_hbm = place.layout.memory_space == HloMemory::hbm;
   return number(static_cast<std::int64_t>(arrays)) * rows * (gathers ? cycles_of_gathered_row(bytes, in_hbm) : cycles_of_scattered_row(bytes, in_hbm)) * kernels_->cycle;
+}
+
+Seconds HloTaskCosts::time_of_lanes(const HloComputation& computation, const HloInstruction& instruction, bool is_fused) const {
+  if (!kernels_) return {};
+  const bool is_shared = instruction.opcode != HloOpcode::reverse && instruction.opcode != HloOpcode::reshape;  // between the cores of a device: seen in the code for v4 and v5p
+  return cycles_of_moved_lanes(computation, instruction, is_fused) / (is_shared ? kernels_->cores : 1) * kernels_->cycle;
 }
 
 Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation, int position) {
@@ -367,6 +375,7 @@ Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int po
   }
   auto cost = instruction.opcode == HloOpcode::fusion && !instruction.calls.empty() ? inside(instruction.calls.front().computation) : arithmetic(computation, position);
   if (!cost) return cost.error();
+  cost->core += time_of_lanes(computation, instruction, false);
   const HloTraffic::Amount amount = traffic_.of(computation, instruction);
   cost->bytes = number((amount.read + amount.written).count());
   if (cost->kernels > 1) {
@@ -374,7 +383,7 @@ Expected<HloTaskCost> HloTaskCosts::of(const HloComputation& computation, int po
     cost->launch = (cost->kernels - 1) * *gpu_launch_;
   }
   add_radix_sort(*cost);
-  if (kernels_ && cost->products == 0) cost->core = std::max(cost->core, time_in_vmem(*kernels_, vmem_traffic_.of(computation, instruction), *instruction.shape));
+  if (kernels_ && cost->products == 0) cost->core = std::max(cost->core, time_on_chip(*kernels_, chip_traffic_.of(computation, instruction), *instruction.shape));
   const bool copies_a_scalar = instruction.opcode == HloOpcode::copy && instruction.shape->is_array() && instruction.shape->rank() == 0;  // a loop's counter into SMEM: no kernel
   if (kernels_ && cost->products == 0 && cost->bytes > 0 && has_array_in_hbm(computation, instruction) && !copies_a_scalar && !is_light_scalar(instruction, *cost)) cost->launch = kernels_->hbm_wait;
   return cost;

@@ -31,7 +31,7 @@ struct HloTaskCost {
   double bytes = 0;                     // read and written in HBM: values in other memory spaces cost none
   std::int64_t products = 0;            // dots and convolutions in it
   Seconds launch{};                     // before all of it: on TPUs what a kernel waits for HBM, on GPUs the launches of the kernels behind its first
-  Seconds core{};                       // of what the rates of its units do not say, beside the memory: on TPUs sorts, rows that are moved one by one, and what passes between VMEM and vector registers, on GPUs radix sorts and the pivots of LU factorisations
+  Seconds core{};                       // of what the rates of its units do not say, beside the memory: on TPUs sorts, rows that are moved one by one, and what passes between memory on the chip and vector registers, on GPUs radix sorts and the pivots of LU factorisations
   int kernels = 1;                      // one after the other, each over all of its bytes: a sort of XLA's on a GPU
   std::optional<RadixSort> sort{};      // by cub on a GPU, with kernels and bytes of its own
   HloEvidence evidence = HloEvidence::known;
@@ -81,6 +81,7 @@ class HloTaskCosts {
   Expected<HloTaskCost> inside(int computation);
   Expected<HloTaskCost> arithmetic(const HloComputation& computation, int instruction);
   [[nodiscard]] Seconds core_time(const HloComputation& computation, const HloInstruction& instruction) const;
+  [[nodiscard]] Seconds time_of_lanes(const HloComputation& computation, const HloInstruction& instruction, bool is_fused) const;
   HloTaskCost custom_call(const HloComputation& computation, const HloInstruction& call);
   /// What cub takes for the sort in it, if the module is one of the GPU's compiler.
   void add_radix_sort(HloTaskCost& cost) const;
@@ -92,7 +93,7 @@ class HloTaskCosts {
   BytesPerSecond gpu_memory_{};        // of that GPU
   Seconds pivot_latency_{};            // of the machine
   bool tolerant_;
-  HloTraffic traffic_, vmem_traffic_;
+  HloTraffic traffic_, chip_traffic_;
   std::map<int, HloTaskCost> inside_;
 };
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
+
+#include "workloads/hlo/moved_lanes.hpp"
 
 namespace podsim {
 
@@ -15,7 +16,8 @@ bool is_of_tpu_compiler(const HloModule& module) {
 
 std::optional<TpuKernels> tpu_kernels(const HloModule& module, const Machine& machine) {
   if (machine.chip.cycle == Seconds{} || !is_of_tpu_compiler(module)) return std::nullopt;
-  return TpuKernels{machine.chip.memory_wait, machine.chip.cycle, machine.chip.vmem_load_bandwidth, machine.chip.vmem_store_bandwidth};
+  const int cores = std::max(1, machine.slices.cores_per_chip / std::max(1, machine.chip.devices));
+  return TpuKernels{machine.chip.memory_wait, machine.chip.cycle, cores, machine.chip.vmem_load_bandwidth, machine.chip.vmem_store_bandwidth};
 }
 
 namespace {
@@ -30,30 +32,19 @@ std::int64_t tile_bytes(const HloShape& array) {
   return bits / 8;
 }
 
-/// Bytes of the registers whose stores write an array, or the arrays of a tuple, in VMEM; `of`: their padded bytes.
+/// Bytes of the registers whose stores write an array, or the arrays of a tuple, on the chip; `of`: their padded bytes.
 double stored(const HloShape& shape, double& of) {
   double sum = 0;
   for (const HloShape& element : shape.elements) sum += stored(element, of);
   if (!shape.is_array()) return sum;
-  const auto bytes = static_cast<double>(device_bytes_in(shape, HloMemory::vmem).count());
+  const auto bytes = static_cast<double>(device_bytes_on_chip(shape).count());
   of += bytes;
   return bytes * static_cast<double>(tile_bytes(shape) <= row_bytes ? sublanes : 1);
 }
 
-/// The dimensions in the lanes and in the sublanes: the two most minor ones that have an extent. -1: there is none.
-std::pair<std::int64_t, std::int64_t> lanes_and_sublanes(const HloShape& array) {
-  std::pair<std::int64_t, std::int64_t> found{-1, -1};
-  for (const std::int64_t d : array.layout.minor_to_major) {
-    if (array.dims[static_cast<std::size_t>(d)] == 1) continue;
-    if (found.first >= 0) return {found.first, d};
-    found.first = d;
-  }
-  return found;
-}
-
 }  // namespace
 
-Seconds time_in_vmem(const TpuKernels& kernels, const HloTraffic::Amount& traffic, const HloShape& result) {
+Seconds time_on_chip(const TpuKernels& kernels, const HloTraffic::Amount& traffic, const HloShape& result) {
   double padded = 0;
   const double registers = stored(result, padded), each = padded > 0 ? registers / padded : 1;
   return std::max(traffic.read / kernels.vmem_load, each * (traffic.written / kernels.vmem_store));

@@ -13,12 +13,14 @@ namespace podsim {
 struct TpuKernels {
   Seconds hbm_wait;  // of a kernel with an array in HBM: from the beginning until the first of it is there, and until the last is written
   Seconds cycle;     // of its units
+  int cores;         // of a device, each of which takes a part of a kernel
   BytesPerSecond vmem_load, vmem_store;  // of its vector registers
 };
 
-/// All that a kernel computes comes out of VMEM and goes back there through vector registers, loads beside stores; a store fills one row of lanes of a register where the
-/// tiles of the result are no larger. `traffic`: padded bytes of its arrays in VMEM.
-Seconds time_in_vmem(const TpuKernels& kernels, const HloTraffic::Amount& traffic, const HloShape& result);
+/// All that a kernel computes comes out of the memory on the chip and goes back there through vector registers, loads beside stores; a store fills one row of lanes of a
+/// register where the tiles of the result are no larger. `traffic`: padded bytes of its arrays in VMEM, or in v4's CMEM, whose own bandwidth is not known: a kernel loads
+/// registers from there, or has it moved through VMEM.
+Seconds time_on_chip(const TpuKernels& kernels, const HloTraffic::Amount& traffic, const HloShape& result);
 
 /// What a copy loads that keeps the dimension in the lanes and puts another one beside it into the sublanes: each row of lanes of a register by itself. 0: another copy.
 Bytes loaded_row_by_row(const HloShape& from, const HloShape& to);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/config/byte_source.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/task_costs.hpp"
 #include "workloads/hlo/testing.hpp"
@@ -99,6 +100,21 @@ TEST(TpuKernels, WhatTheCompilerEstimatesOtherwiseIsSummedOverTheTripsOfALoop) {
   EXPECT_EQ(named[0].second.count, 100);
 }
 
+/// A reduction in VMEM that takes 2 us by the compiler, beside a copy of 10 us; here it is next to nothing.
+TEST(TpuKernels, WhatTakesNextToNothingIsInDoubtByTheCompilersTime) {
+  const auto trust = [](const std::string& estimated) {
+    return trust_of(module_of("HloModule m, is_scheduled=true\nENTRY e { b = f32[1000,1000] parameter(1)\n c = f32[1000,1000] copy(b)\n x = f32[8]{0:S(1)} parameter(0)\n"
+                              " ROOT y = f32[8]{0:S(1)} negate(x), backend_config={\"window_config\":{\"estimated_cycles\":\"" + estimated + "\"}} }\n"),
+                    v5e());
+  };
+  const HloTrust doubtful = trust("3000");
+  ASSERT_THAT(doubtful.other_estimates, SizeIs(1));
+  EXPECT_EQ(doubtful.other_estimates[0].first, "y");
+  EXPECT_NEAR(cycles(doubtful.coverage.in_doubt.longer), 3000, 1e-6);
+  EXPECT_LT(cycles(doubtful.coverage.in_doubt.time), 10);
+  EXPECT_THAT(trust("1400").other_estimates, IsEmpty()) << "less than a microsecond, and once";
+}
+
 /// A register is 4096 bytes: f32[1024,1024] has 1024 of them.
 TEST(TpuKernels, AKernelInVmemTakesItsLoadsOrItsStores) {
   const std::string array = "f32[1024,1024]{1,0:T(8,128)S(1)}", in_hbm = "f32[1024,1024]{1,0:T(8,128)}";
@@ -110,6 +126,53 @@ TEST(TpuKernels, AKernelInVmemTakesItsLoadsOrItsStores) {
   EXPECT_EQ(core("a = " + array + " parameter(1)\n b = " + array + " parameter(2)\n ROOT r = " + array + " dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"), 0) << "a product has its unit";
   const HloTaskCost copy = cost_on(v5e(), "a = " + array + " parameter(1)\n ROOT r = " + array + " copy(a)");
   EXPECT_NEAR(cycles(time_of(copy, v5e())), 1024, 1e-3);
+}
+
+/// CMEM of v4: `cld` loads a register from there, or a transfer through VMEM does. What only moves within it cost nothing before.
+TEST(TpuKernels, AKernelInCmemTakesItsLoadsAndStores) {
+  const std::string array = "f32[1024,1024]{1,0:T(8,128)S(3)}";
+  const auto core = [](const std::string& text) { return cycles(cost_on(v5e(), text).core); };
+  EXPECT_NEAR(core("a = " + array + " parameter(1)\n ROOT r = " + array + " copy(a)"), 1024, 1e-3);
+  EXPECT_NEAR(core("a = f32[8192,1024]{1,0:T(8,128)S(3)} parameter(1)\n ROOT r = " + array + " slice(a), slice={[1024:2048], [0:1024]}"), 1024, 1e-3);
+}
+
+/// Of the shorter modules for v4; on that machine every kernel of which the compiler says a microsecond takes something.
+TEST(TpuKernels, NoKernelOfAStoredModuleForV4IsFree) {
+  Machine machine = v5e();
+  machine.chip.cycle = Seconds{953.25e-12};
+  int kernels = 0;
+  for (const char* const name : {"cannon_v4", "collectives_v4", "product_scatter_v4", "fourier_v4", "permutes_v4", "converted_maximum_v4"}) {
+    const std::string path = PODSIM_SOURCE_DIR "/validation/aot/modules/" + std::string{name} + ".hlo.gz";
+    const auto source = source_of_file(path);
+    ASSERT_TRUE(source) << path;
+    const auto text = read_all(**source, std::size_t{1} << 24, path);
+    ASSERT_TRUE(text) << path;
+    const HloModule module = module_of(*text);
+    HloTaskCosts costs{module, {}, &machine};
+    for (const HloComputation& computation : module.computations)
+      for (int i = 0; i < static_cast<int>(computation.instructions.size()); ++i) {
+        const HloInstruction& instruction = computation.instructions[static_cast<std::size_t>(i)];
+        if (instruction.attributes->estimated_cycles.value_or(0) * machine.chip.cycle < Seconds{1e-6}) continue;
+        const auto cost = costs.of(computation, i);
+        ASSERT_TRUE(cost) << to_text(cost.error());
+        EXPECT_GT(time_of(*cost, machine), Seconds{}) << name << " " << instruction.name;
+        ++kernels;
+      }
+  }
+  EXPECT_GT(kernels, 40);
+}
+
+TEST(TpuKernels, TwoCoresShareATranspositionButNoReverse) {
+  Machine machine = v5e();
+  const std::string a = "a = f32[512,512]{1,0:T(8,128)} parameter(1)\n ROOT r = f32[512,512]";
+  const std::string transposition = a + "{0,1:T(8,128)} copy(a)", reverse = a + "{1,0:T(8,128)} reverse(a), dimensions={1}";
+  EXPECT_NEAR(cycles(cost_on(machine, transposition).core), 512, 1e-3);
+  EXPECT_NEAR(cycles(cost_on(machine, reverse).core), 1280, 1e-3);
+  machine.slices.cores_per_chip = 2;
+  EXPECT_NEAR(cycles(cost_on(machine, transposition).core), 256, 1e-3);
+  EXPECT_NEAR(cycles(cost_on(machine, reverse).core), 1280, 1e-3);
+  machine.chip.devices = 2;
+  EXPECT_NEAR(cycles(cost_on(machine, transposition).core), 512, 1e-3) << "a device has one of them";
 }
 
 TEST(TpuKernels, APartOfAnArrayInVmemTakesWholeRegisters) {
@@ -141,7 +204,7 @@ TEST(TpuKernels, ACopyThatPutsOtherRowsIntoARegisterLoadsEachByItself) {
   };
   EXPECT_NEAR(core("2,1,0", "2,0,1"), 8 * 4096 / 3.0, 1e-3);
   EXPECT_NEAR(core("2,1,0", "2,1,0"), 4096, 1e-3);
-  EXPECT_NEAR(core("2,1,0", "1,2,0"), 4096, 1e-3) << "other lanes: only what it stores is known";
+  EXPECT_NEAR(core("2,1,0", "1,2,0"), 2 * 4096, 1e-3) << "other lanes: two cycles a register";
 }
 
 HloModule of_one_kernel(const std::string& lines) { return module_of("HloModule m, is_scheduled=true\nENTRY e { " + lines + std::string{of_libtpu} + " }\n"); }

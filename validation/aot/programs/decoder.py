@@ -35,6 +35,8 @@ def step(mesh, batch=16, length=1024, features=1024, heads=8, wide=4096, vocabul
         return (y * lax.rsqrt(jnp.mean(y * y, -1, keepdims=True) + 1e-6) * scale).astype(x.dtype)
 
     def block(x, w):
+        if remat == "offload":  # what the backward pass starts from: the name of a result is not asked for
+            x = checkpoint_name(x, "stream")
         half = jax.tree.map(lambda a: a.astype(jnp.bfloat16), w)
         y = norm(x, w["norm1"])
         q, k, v = (jnp.einsum("bld,dhe->blhe", y, half[name]) for name in ("q", "k", "v"))
