@@ -57,7 +57,7 @@ std::optional<System> on_one_axis(const System& system, const std::vector<AxisVi
   std::string name;
   std::vector<MeshFactor> factors;
   for (const AxisView& axis : axes) {
-    name += (name.empty() ? "" : ",") + system.mesh.name(axis);
+    name += (name.empty() ? "" : "_") + system.mesh.name(axis);
     for (const AxisView& factor : system.mesh.factors(axis.axis))
       if (factor.size > 1) factors.push_back({factor.size, system.mesh.wraps(factor)});
   }
