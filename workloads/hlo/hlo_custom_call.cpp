@@ -12,9 +12,9 @@ namespace podsim {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> free_targets{
+constexpr std::array<std::string_view, 13> free_targets{
     "AllocateBuffer", "AsyncCollectiveStart", "AsyncCollectiveDone", "AssumeGatherIndicesInBound", "ConcatBitcast", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
-    "annotate_device_placement", "X64Combine", "X64SplitHigh", "X64SplitLow", "PrepareAsyncCallStart", "PrepareAsyncCallDone", "SliceId"};
+    "annotate_device_placement", "PrepareAsyncCallStart", "PrepareAsyncCallDone", "SliceId"};
 
 /// Kernels of Pallas on GPUs, and of Triton in JAX: none of them states a cost.
 bool is_gpu_kernel(std::string_view target) { return target == "__gpu$xla.gpu.triton" || target.starts_with("triton_kernel_call") || target.starts_with("mosaic_gpu"); }
@@ -135,6 +135,16 @@ Bytes bytes_of_library(const OneCall& call) {
     if (!is_scratch) add(result);
   }
   return bytes;
+}
+
+/// Words of 64 bits, c64 too, whose halves a TPU keeps in arrays of their own: a half is copied out of the words by itself, or both into them.
+Counted halves_of_words(const OneCall& call) {
+  const bool is_split = call.target == "X64SplitHigh" || call.target == "X64SplitLow";
+  if (!is_split && call.target != "X64Combine") return std::nullopt;
+  HloCustomCall made = counted(call, 0, HloEvidence::known, "");
+  if (const HloShape* const words = operand_shape(call.computation, call.instruction, 0); is_split && words != nullptr)
+    made.bytes = saturated_sum(Bytes{device_bytes_in(*words, HloMemory::hbm).count() / 2}, device_bytes_in(*call.instruction.shape, HloMemory::hbm));
+  return made;
 }
 
 Counted library_product(const OneCall& call) {
@@ -395,7 +405,7 @@ HloCustomCall custom_call_of(const HloComputation& computation, const HloInstruc
   if (std::ranges::find(free_targets, target) != free_targets.end()) return {Kind::free};
   if (target == "MoveToHost") return {Kind::to_host};
   if (target == "MoveToDevice") return {Kind::to_device};
-  for (const auto rule : {&stated, &library_product, &paged_attention, &attention, &transformer_engine, &grouped_product, &factorisation, &triangular_solve, &device_sort, &over_elements})
+  for (const auto rule : {&stated, &halves_of_words, &library_product, &paged_attention, &attention, &transformer_engine, &grouped_product, &factorisation, &triangular_solve, &device_sort, &over_elements})
     if (Counted made = rule(call)) return *std::move(made);
   HloCustomCall unknown;
   unknown.why = "an unknown custom-call";

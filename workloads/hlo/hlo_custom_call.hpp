@@ -44,6 +44,7 @@ struct HloCustomCall {
 /// The first of these that applies:
 ///   given                          by the user, --custom-call, by the kernel's name or by the target
 ///   cost_estimate                  of a Pallas kernel: FLOPs of the matrix unit, one vector operation for each transcendental; of bytes_accessed those in HBM
+///   X64SplitHigh, -Low, X64Combine copies of half of the operand, and of both operands, where these or the result are in HBM
 ///   __cublas$gemm, $lt$matmul      also $f8: the product of the first two operands by dot_dimension_numbers
 ///   __cudnn$conv*                  the convolution of the forward pass: of BackwardInput and BackwardFilter the same pairs are multiplied
 ///   attention                      te_fused_attn_*_ffi and __cudnn$fmha* with queries, keys and values [batch, sequence, heads, dim] (as bmm1 of the

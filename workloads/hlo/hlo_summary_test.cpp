@@ -296,6 +296,18 @@ TEST(HloSummary, CustomCallsCostWhatIsKnownOfThem) {
   EXPECT_EQ(summarised(module, options).opaque.size(), 2u);
 }
 
+/// Calls as libtpu has them of a product of complex arrays, on v5e: each half is a transfer of half of the words into VMEM.
+TEST(HloSummary, HalvesOfWordsOf64BitsAreCopied) {
+  const HloModule module = module_of(
+      "HloModule m, is_scheduled=true\nENTRY e { p = c64[1024,1024]{1,0:T(8,128)} parameter(0)\n"
+      " a.2 = f32[1024,1024]{1,0:T(8,128)S(1)} custom-call(p), custom_call_target=\"X64SplitHigh\"\n"
+      " a.0 = f32[1024,1024]{1,0:T(8,128)} custom-call(p), custom_call_target=\"X64SplitLow\"\n"
+      " ROOT c = c64[1024,1024]{1,0:T(8,128)} custom-call(a.0, a.2), custom_call_target=\"X64Combine\" }\n");
+  const HloSummary summary = summarised(module);
+  constexpr double half = 1024 * 1024 * 4;
+  EXPECT_EQ(summary.coverage.known.bytes, half + (half + half) + (half + 2 * half)) << "read; read and written; one read, both written";
+}
+
 TEST(HloSummary, UnknownAttributesAreCounted) {
   const std::string text = "HloModule m\nENTRY e { x = f32[] parameter(0), odd=1\n y = f32[] negate(x), api_version=API_VERSION_TYPED_FFI, odd=2\n ROOT z = f32[] negate(y), new=3 }\n";
   const HloModule module = module_of(text);

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t lanes_of_a_register = 128, sublanes_of_a_register = 8;
 constexpr double words_of_a_register = 1024;
 // Cycles of a register.
-constexpr double to_other_lanes = 2, to_other_sublanes = 1, reversed_lanes = 5, reversed_sublanes = 4;
+constexpr double to_other_lanes = 2, to_other_sublanes = 1, reversed_lanes = 5, reversed_sublanes = 4, lane_by_lane = 2 * lanes_of_a_register;
 
 /// Registers that hold the elements of an array, padded to its tiles, 32 bits of one in each lane; more of elements that have more bits.
 double registers_of(const HloShape& array) {
@@ -26,6 +26,13 @@ std::int64_t rows_of_a_tile(const HloShape& array) {
   return std::max(std::int64_t{1}, array.layout.tiles.front()[array.layout.tiles.front().size() - 2]);
 }
 
+/// Of elements that are not neighbours any more, or become some, along a dimension of `array`.
+double cycles_of_spacing(const HloShape& array, std::int64_t dimension) {
+  const auto [lanes, sublanes] = lanes_and_sublanes(array);
+  if (dimension < 0) return 0;
+  return dimension == lanes ? lane_by_lane : dimension == sublanes ? to_other_sublanes : 0;
+}
+
 /// Of elements that move by so many places along a dimension of `array`.
 double cycles_of_shift(const HloShape& array, std::int64_t dimension, std::int64_t places) {
   const auto [lanes, sublanes] = lanes_and_sublanes(array);
@@ -38,8 +45,8 @@ double cycles_of_slice(const HloShape& from, const HloInstruction& slice) {
   double most = 0;
   for (std::size_t d = 0; d < slice.attributes->slice.size() && d < from.rank(); ++d) {
     const HloSliceExtent& part = slice.attributes->slice[d];
-    const std::int64_t places = part.stride == 1 ? part.start : 1;  // every other one moves by another number of places
-    most = std::max(most, cycles_of_shift(from, static_cast<std::int64_t>(d), places));
+    const auto dimension = static_cast<std::int64_t>(d);
+    most = std::max(most, part.stride == 1 ? cycles_of_shift(from, dimension, part.start) : cycles_of_spacing(from, dimension));
   }
   return most * registers_of(*slice.shape);
 }
@@ -48,7 +55,8 @@ double cycles_of_pad(const HloShape& from, const HloInstruction& pad) {
   double most = 0;
   for (std::size_t d = 0; d < pad.attributes->padding.size() && d < from.rank(); ++d) {
     const HloPadding& padding = pad.attributes->padding[d];
-    most = std::max(most, cycles_of_shift(*pad.shape, static_cast<std::int64_t>(d), padding.interior == 0 ? padding.low : 1));
+    const auto dimension = static_cast<std::int64_t>(d);
+    most = std::max(most, padding.interior == 0 ? cycles_of_shift(*pad.shape, dimension, padding.low) : cycles_of_spacing(*pad.shape, dimension));
   }
   return most * std::min(registers_of(from), registers_of(*pad.shape));
 }

@@ -19,6 +19,7 @@ LanesAndSublanes lanes_and_sublanes(const HloShape& array);
 ///   reverse                            5 for each register along lanes, 4 along sublanes: the kernel first copies what it reverses
 ///   transpose, copy, reshape           2 where another dimension comes into the lanes, or one of another extent; of operand and result the one with less padding
 ///   slice, pad, concatenate            2 for what is moved by other than whole registers along lanes, 1 along sublanes
+///   with a stride, padding inside      along lanes each lane by itself: 256, 2 for each
 ///   broadcast                          2 for each row that is spread over lanes, where it is read from memory: within a kernel it may lie so
 ///
 /// `is_fused`: it stands in a fused computation, where parameters alone are read from memory. Source: bundles of the code that libtpu 0.0.42.1 makes for v5e, 2026-11-29

@@ -45,13 +45,19 @@ TEST(MovedLanes, PartsThatAreNoWholeRegistersAreShifted) {
   EXPECT_EQ(of_square("f32[512,5]{1,0:T(8,128)} slice(a), slice={[0:512], [507:512]}"), 2 * 64) << "code of v5e: 178";
   EXPECT_EQ(of_square("f32[504,512]{1,0:T(8,128)} slice(a), slice={[3:507], [0:512]}"), 252) << "code of v5e: 258";
   EXPECT_EQ(of_square("f32[496,512]{1,0:T(8,128)} slice(a), slice={[8:504], [0:512]}"), 0);
-  EXPECT_EQ(of_square("f32[512,256]{1,0:T(8,128)} slice(a), slice={[0:512], [0:512:2]}"), 2 * 128);
+  EXPECT_EQ(of_square("f32[256,512]{1,0:T(8,128)} slice(a), slice={[0:512:2], [0:512]}"), 128);
   const std::string zero = " z = f32[] constant(0)\n ROOT r = ";
   EXPECT_EQ(moved("a = f32[504,512]{1,0:T(8,128)} parameter(0)\n" + zero + square() + " pad(a, z), padding=3_5x0_0"), 252) << "code of v5e: 261";
   EXPECT_EQ(moved("a = f32[504,512]{1,0:T(8,128)} parameter(0)\n" + zero + square() + " pad(a, z), padding=0_8x0_0"), 0);
   const std::string two = "a = f32[512,128]{1,0:T(8,128)} parameter(0)\n b = f32[512,3]{1,0:T(8,128)} parameter(1)\n ROOT r = f32[512,131]{1,0:T(8,128)} ";
   EXPECT_EQ(moved(two + "concatenate(a, b), dimensions={1}"), 0);
   EXPECT_EQ(moved(two + "concatenate(b, a), dimensions={1}"), 2 * 64);
+}
+
+TEST(MovedLanes, LanesWithOthersBetweenThemMoveOneByOne) {
+  EXPECT_EQ(of_square("f32[512,256]{1,0:T(8,128)} slice(a), slice={[0:512], [0:512:2]}"), 2 * 128 * 128) << "code of v5e: 5 times 7198";
+  EXPECT_EQ(of_square("f32[512,128]{1,0:T(8,128)} slice(a), slice={[0:512], [0:512:4]}"), 2 * 128 * 64) << "code of v5e: 3 times 7418";
+  EXPECT_EQ(moved("a = f32[512,512]{1,0:T(8,128)} parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[512,1023]{1,0:T(8,128)} pad(a, z), padding=0_0x0_0_1"), 2 * 128 * 256) << "code of v5e: 73712";
 }
 
 TEST(MovedLanes, ARowIsSpreadOverLanesOnce) {
