@@ -370,6 +370,30 @@ TEST(PlayedCalls, OfLargeModelsArePlayedWhereWaitsForMemoryAreLessThanAThousandt
   EXPECT_GT(most, 0) << "or the bound would not be tried";
 }
 
+TEST(PlayedCalls, AreNotWrittenOutPastTheLimit) {
+  Step step;
+  step.stages = 2, step.layers = 4, step.microbatches = 4, step.fsdp = 1, step.columns = 1;
+  Machine machine = *find_machine("tpu_v4");
+  machine.chip.hbm_bandwidth = BytesPerSecond{1e9};
+  for (auto& link : machine.link) link.bandwidth = BytesPerSecond{0.3e9};
+  const System system = system_of(step, std::move(machine));
+  const Schedule schedule = StepWriter{step, system.mesh}.write();
+  RunOptions options;
+  const auto whole = simulate(system, schedule, options, {});
+  ASSERT_TRUE(whole) << to_text(whole.error());
+  ASSERT_GT(whole->row.calls.inlined, 0) << "transfers share the memory of calls";
+  options.control.limit = whole->metrics.makespan;
+  const auto within = simulate(system, schedule, options, {});
+  ASSERT_TRUE(within);
+  EXPECT_FALSE(within->timeline.interrupted);
+  EXPECT_EQ(within->metrics.makespan, whole->metrics.makespan);
+  options.control.limit = Picoseconds{1};
+  const auto past = simulate(system, schedule, options, {});
+  ASSERT_TRUE(past);
+  EXPECT_TRUE(past->timeline.interrupted);
+  EXPECT_EQ(past->row.calls.inlined, 0);
+}
+
 /// What was inlined is played like the rest: only calls that something crosses are.
 TEST(InlineCalls, OfSomeLeavesTheOthers) {
   const Step step = random_step(3);
