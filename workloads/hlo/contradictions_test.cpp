@@ -136,5 +136,37 @@ TEST(Contradictions, CustomCallsOfOtherShapes) {
   });
 }
 
+TEST(Contradictions, LayoutsAndMemorySpaces) {
+  refuses({
+      {"ROOT r = f32[4,6]{1,0:T(8,128)S(1)} copy(x)", "ROOT r = f32[4,6]{1,0:T(8,128)X(8)} copy(x)", "m:22:32: expected a part of a layout such as T(8,128) or S(1), or \"}\", got \"X(8)} copy(x)\""},
+      {"ROOT r = f32[4,6]{1,0:T(8,128)S(1)} copy(x)", "ROOT r = f32[4,6]{1,0:T(8,128)S(1)S(3)} copy(x)", "m:22:36: expected S of a layout once, got \"S(3)} copy(x)\""},
+      {"ROOT r = f32[4]{0} copy(v)", "ROOT r = f32[4]{0} bitcast(v)", "m:22:2: r: expected a value that stays in memory space S(1), got f32[4] in S(0)"},
+      {"t = (f32[4]{0:S(1)}) tuple(v)\n ROOT r = f32[4]{0:S(1)} get-tuple-element(t), index=0", "t = (f32[4]{0:S(1)}) tuple(v)\n ROOT r = f32[4]{0} get-tuple-element(t), index=0",
+       "m:23:2: r: expected a value that stays in memory space S(1), got f32[4] in S(0)"},
+      {"ROOT t = (f32[4]{0:S(1)}) tuple(v)", "ROOT t = (f32[4]{0:S(5)}) tuple(v)", "m:22:2: t: expected a value that stays in memory space S(1), got f32[4] in S(5)"},
+      {"ROOT b = f32[4]{0:S(1)} opt-barrier(v)", "ROOT b = f32[4]{0} opt-barrier(v)", "m:22:2: b: expected a value that stays in memory space S(1), got f32[4] in S(0)"},
+      {"s = (f32[4], f32[4]{0:S(1)}, u32[]) copy-start(v)\n ROOT r = f32[4] copy-done(s)", "s = (f32[4], f32[4]{0:S(1)}, u32[]) copy-start(v)\n ROOT r = f32[4]{0:S(1)} copy-done(s)",
+       "m:23:2: r: expected a value that stays in memory space S(0), got f32[4] in S(1)"},
+      {"c = f32[4] copy(v)\n ROOT r = f32[4] call(c), to_apply={ ROOT p = f32[4] parameter(0) }", "c = f32[4] copy(v)\n ROOT r = f32[4]{0:S(1)} call(c), to_apply={ ROOT p = f32[4] parameter(0) }",
+       "m:23:2: r: expected a value that stays in memory space S(0), got f32[4] in S(1)"},
+      {"ROOT r = f32[4] fusion(v), kind=kLoop, calls={ p = f32[4]{0:S(1)} parameter(0)\n ROOT b = f32[4] bitcast(p) }", "ROOT r = f32[4] call(v), to_apply={ p = f32[4]{0:S(1)} parameter(0)\n ROOT b = f32[4] bitcast(p) }",
+       "m:23:2: b: expected a value that stays in memory space S(1), got f32[4] in S(0)"},
+  });
+}
+
+TEST(Contradictions, ComputationsHoldWhatTheirCallersRun) {
+  const auto fused = [](const std::string& caller, const std::string& line) { return "ROOT r = f32[4,6] " + caller + "={ p = f32[4,6] parameter(0)\n " + line + " }"; };
+  const std::string loop = "ROOT o = f32[4,6] while(p), condition={ a = f32[4,6] parameter(0)\n ROOT l = pred[] constant(false) }, body={ ROOT a = f32[4,6] parameter(0) }",
+                    groups = ", replica_groups={{0,1,2,3}}, use_global_device_ids=true, channel_id=1, to_apply=%sum", gathers = "(f32[4,6], f32[16,6]) all-gather-start(p), replica_groups={{0,1,2,3}}, use_global_device_ids=true, channel_id=1, dimensions={0}";
+  refuses({
+      {fused("call(x), to_apply", loop), fused("fusion(x), kind=kLoop, calls", loop), "m:23:2: o: expected what can be fused in computation r.computation, found while"},
+      {fused("fusion(x), kind=kLoop, calls", "ROOT o = f32[4,6] all-reduce(p)" + groups), fused("fusion(x), kind=kLoop, calls", "s = " + gathers + "\n g = f32[16,6] all-gather-done(s)\n ROOT o = f32[4,6] slice(g), slice={[0:4], [0:6]}"),
+       "m:23:2: s: expected what can be fused in computation r.computation, found all-gather-start"},
+      {"ROOT r = f32[4] reduce(x, zero), dimensions={1}, to_apply={ p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT o = f32[] add(p, q) }",
+       "ROOT r = f32[4] reduce(x, zero), dimensions={1}, to_apply={ p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT o = f32[] all-reduce(p)" + groups + " }",
+       "m:24:2: o: expected operations on numbers in computation r.computation, found all-reduce"},
+  });
+}
+
 }  // namespace
 }  // namespace podsim
