@@ -180,6 +180,22 @@ ENTRY e {
   EXPECT_THAT(to_text(with_branch(0).problems), HasSubstr("chosen: takes branch 1, and the schedule has branch 0; `branch` chosen=1"));
 }
 
+TEST(HloCheck, TheWorkOfAModuleIsSaidBeforehand) {
+  const System system = ring(4);
+  const auto work_of = [&](int elements) {
+    const auto problem = make_problem(system, numbers_of(fmt::format("HloModule m, num_partitions=4\nENTRY e {{\n x = f32[{0}] parameter(0)\n y = f32[{0}] negate(x)\n ROOT r = f32[{0}] multiply(x, y)\n}}\n", elements)));
+    EXPECT_TRUE(problem);
+    RunOptions options;
+    options.inline_calls = true;
+    const auto lowered = lower_problem(system, *problem, options);
+    EXPECT_TRUE(lowered);
+    return work_of_check(lowered->lowered, {});
+  };
+  // Five elements on each of four devices, in five runs and eight references.
+  EXPECT_DOUBLE_EQ(work_of(1000), 13 * 5 * 4 * 5 * 1000.0);
+  EXPECT_DOUBLE_EQ(work_of(3000), 3 * work_of(1000));
+}
+
 /// Of a branch that an index parameter chooses, and collectives in the first two; `sharding`: of the index.
 std::string switch_by_parameter(const std::string& sharding, const std::string& index = "s32[]") {
   return R"(HloModule choice, is_scheduled=true, num_partitions=4
