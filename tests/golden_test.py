@@ -38,7 +38,7 @@ MASKS = [
     (rf"(parts simulated in ){TIME}", r"\1<time>"),
     (rf'("?(?:wall|build)_s"?: ){NUMBER}', r"\1<time>"),
     # What a command that takes ten seconds tells of itself, on a slow computer only.
-    (r"(?m)^podsim: \d+ of \d+: .*, \d+ s\n", ""),
+    (r"(?m)^podsim: (?!(?:error|note|warning): ).*, \d+ s\n", ""),
     # Errors of floating point: OpenBLAS adds up in another order on another processor. No error at all stays 0.
     (rf'("(?:max_abs|max_rel|proof_rel)_error": )(?!0\.0\b){NUMBER}', r"\1<error>"),
     (rf"(all orders bit-equal, ){NUMBER} of", r"\1<error> of"),

@@ -28,15 +28,17 @@ Expected<CheckOptions> check_options(const Options& options) {
   return result;
 }
 
-/// Says how much there is to compute, if that takes long. Errors: more than a minute or so of one core, without --force.
+/// Says how much there is to compute, if that takes long. Errors: more than a minute or so of one core, without --force; compiled modules, which are bounded by their memory, are proven however long that takes.
 Status work_is_bearable(const Schedule& lowered, const CheckOptions& check_options, const Options& options, Console& console) {
   constexpr double most = 2e10, told_from = 2e9;
   const double work = work_of_check(lowered, check_options);
-  if (work > most && !options.flag("force"))
+  const bool is_module = std::holds_alternative<SourceResults>(lowered.computes);
+  if (work > most && !is_module && !options.flag("force"))
     return Diagnostic{{}, fmt::format("the proof takes about {:.2g} multiply-adds in {} orders, more than {:.0g}; expected a smaller problem, fewer --orders, --structure-only or --force",
                                       work, check_options.random_orders + 1, most)};
-  if (work > told_from && !options.flag("quiet"))
-    fmt::print(console.err, "podsim: note: the proof takes about {:.2g} multiply-adds in {} orders\n", work, check_options.random_orders + 1);
+  if (work <= told_from || options.flag("quiet")) return success();
+  fmt::print(console.err, "podsim: note: the proof takes about {:.2g} multiply-adds in {} orders\n", work, check_options.random_orders + 1);
+  console.err.flush();
   return success();
 }
 
@@ -87,7 +89,7 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   if (!given) return given.error();
   RunOptions how = run_options_of(console, given->threads);
   how.inline_calls = true;  // proofs look at every task
-  ProgressLine line{console, options.flag("quiet")};
+  ProgressLine line{console, options.flag("quiet"), 1, ProgressLine::Elsewhere::lines};
   show_on(line, how);
   const auto fields = system_fields(options, "ideal");
   if (!fields) return fields.error();

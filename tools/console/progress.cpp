@@ -52,7 +52,7 @@ std::string ProgressLine::counted(double now) const {
 }
 
 void ProgressLine::count_seconds() {
-  if (!on_ || own_lines_ || ticking_.joinable()) return;  // lines are as rare as what the work says
+  if (!on_ || ticking_.joinable()) return;
   try {
     ticking_ = std::thread{[this] { tick(); }};
   } catch (const std::system_error&) {  // no thread to be had: the line is written when the work says something

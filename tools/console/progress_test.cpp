@@ -39,6 +39,18 @@ TEST(ProgressLine, CountsOnWhileTheWorkSaysNothing) {
   EXPECT_THAT(screen.err.str(), HasSubstr("a long sum, "));
 }
 
+TEST(ProgressLine, ElsewhereItCountsOnToo) {
+  std::ostringstream out, err;
+  Console console{out, err};
+  {
+    ProgressLine line{console, false, 1, ProgressLine::Elsewhere::lines, 0.01};
+    line.count_seconds();
+    line.doing("a long sum");
+    std::this_thread::sleep_for(std::chrono::milliseconds{1100});
+  }
+  EXPECT_THAT(err.str(), HasSubstr("podsim: a long sum, 1 s\n"));
+}
+
 TEST(ProgressLine, CountsPartsWithTheirRateAndTheTimeLeft) {
   Screen screen;
   ProgressLine line{screen.console, false, 0};

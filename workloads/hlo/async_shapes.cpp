@@ -32,6 +32,12 @@ bool is_result_alone(const HloInstruction& instruction, const HloShape& started)
   return instruction.opcode == HloOpcode::all_reduce && (started.elements.size() < 2 || !started.elements.front().is_tuple());
 }
 
+/// What tells when it is done.
+Problem of_context(const HloShape& context) {
+  if (context.type == HloType::token || is_integer(context.type)) return {};
+  return fmt::format("expected u32[] behind the operand and the result, got {}", cut_text(context));
+}
+
 Problem of_start(const HloInstruction& instruction, std::span<const HloShape* const> operands) {
   const HloShape& shape = *instruction.shape;
   if (is_result_alone(instruction, shape)) return whole_shape_problem(instruction, shape, operands);
@@ -40,12 +46,14 @@ Problem of_start(const HloInstruction& instruction, std::span<const HloShape* co
     return fmt::format("expected a tuple of {} of {}, got {}", copies ? "the result and the operand" : "the operands and the result", opcode_text(instruction), cut_text(shape));
   if (auto wrong = of_held(shape.elements[copies ? 1 : 0], operands)) return wrong;
   const bool calls_it = std::ranges::find(instruction.calls, HloRole::calls, &HloCall::role) != instruction.calls.end();
+  for (std::size_t e = 2; e < shape.elements.size() && !calls_it; ++e)
+    if (auto wrong = of_context(shape.elements[e])) return wrong;
   if (calls_it && instruction.opcode != HloOpcode::fusion) return {};
   return whole_shape_problem(instruction, shape.elements[copies ? 0 : 1], operands);
 }
 
 Problem of_done(const HloInstruction& instruction, std::span<const HloShape* const> operands) {
-  if (operands.empty()) return fmt::format("expected the operation that {} ends", opcode_text(instruction));
+  if (operands.size() != 1) return fmt::format("expected the operation that {} ends, and no more operands, got {}", opcode_text(instruction), operands.size());
   const HloShape &started = *operands[0], &shape = *instruction.shape;
   const auto expect = [](const HloShape* wanted, const HloShape* got) -> Problem {
     if (wanted != nullptr && got != nullptr && same_dims(*wanted, *got)) return {};
@@ -71,9 +79,11 @@ std::optional<std::string> async_shape_problem(const HloInstruction& instruction
     case HloPhase::done: return of_done(instruction, operands);
     case HloPhase::whole: break;
   }
-  if (shape.elements.empty()) return fmt::format("expected a tuple of what {} moves and its context, got {}", opcode_text(instruction), cut_text(shape));
-  if (instruction.opcode != HloOpcode::send) return {};
-  return operands.empty() ? fmt::format("expected the operand of {}", opcode_text(instruction)) : unlike(0, *operands[0], shape.elements.front());
+  if (shape.elements.size() != 3 || !is_integer(shape.elements[1].type) || shape.elements[2].type != HloType::token)
+    return fmt::format("expected (what {} moves, u32[], token[]), got {}", opcode_text(instruction), cut_text(shape));
+  const bool sends = instruction.opcode == HloOpcode::send;
+  if (operands.size() != (sends ? 2 : 1) || operands.back()->type != HloType::token) return fmt::format("expected {} as operands of {}, got {}", sends ? "what it moves and a token" : "a token", opcode_text(instruction), operands.size());
+  return sends ? unlike(0, *operands[0], shape.elements.front()) : std::nullopt;
 }
 
 }  // namespace podsim

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <vector>
+#include <optional>
 
 namespace podsim {
 
@@ -43,8 +42,9 @@ class CallShapes {
     if (thread.empty() || callee_.execution_thread.empty() || thread == callee_.execution_thread) return success();
     return problem(fmt::format("expected the execution_thread of computation {}, {}, got {}", callee_.name, quoted(callee_.execution_thread), quoted(thread)));
   }
-  /// A reduction's: numbers in, numbers out.
-  Status combines_numbers() const {
+  /// A reduction's: so many numbers in, numbers out.
+  Status combines_numbers(std::size_t count) const {
+    if (callee_.parameters.size() != count) return problem(fmt::format("expected a computation of {} numbers, but {} has {} parameters", count, callee_.name, callee_.parameters.size()));
     for (const int p : callee_.parameters) {
       const HloInstruction& parameter = callee_.instructions[static_cast<std::size_t>(p)];
       if (!is_number(*parameter.shape)) return problem(fmt::format("expected a computation of numbers, but {} takes {}", callee_.name, cut_text(*parameter.shape)));
@@ -72,10 +72,19 @@ class CallShapes {
 /// ((operands), result, ..)
 bool starts_with_operands(const HloShape& shape) { return shape.elements.size() > 1 && shape.elements.front().is_tuple(); }
 
-bool combines_numbers(HloOpcode opcode) {
-  using enum HloOpcode;
-  constexpr auto reductions = std::to_array<HloOpcode>({all_reduce, map, reduce, reduce_scatter, reduce_window, scatter, sort});
-  return std::ranges::find(reductions, opcode) != reductions.end();
+/// How many numbers a function of numbers takes: of two values of each array, but for a map.
+std::optional<std::size_t> numbers_combined(const HloInstruction& instruction) {
+  const std::size_t operands = instruction.operands.size();
+  switch (instruction.opcode) {
+    case HloOpcode::all_reduce:
+    case HloOpcode::reduce_scatter: return 2;
+    case HloOpcode::map:
+    case HloOpcode::reduce:
+    case HloOpcode::reduce_window: return operands;
+    case HloOpcode::scatter: return operands - 1;
+    case HloOpcode::sort: return 2 * operands;
+    default: return std::nullopt;
+  }
 }
 
 Status check_call(const CallShapes& shapes, const HloInstruction& instruction, HloRole role, std::size_t branch) {
@@ -87,7 +96,12 @@ Status check_call(const CallShapes& shapes, const HloInstruction& instruction, H
       if (!starts) return shapes.gives(*instruction.shape);
       return starts_with_operands(*instruction.shape) ? shapes.gives(instruction.shape->elements[1]) : success();
     case HloRole::to_apply:
-      if (instruction.opcode != HloOpcode::call) return combines_numbers(instruction.opcode) ? shapes.combines_numbers() : success();
+      if (instruction.opcode != HloOpcode::call) {
+        const auto numbers = numbers_combined(instruction);
+        if (!numbers) return success();
+        if (auto ok = shapes.combines_numbers(*numbers); !ok || instruction.opcode != HloOpcode::sort) return ok;
+        return shapes.gives(HloShape{HloType::pred});
+      }
       if (auto ok = shapes.takes_operands(0, instruction.operands.size()); !ok) return ok;
       return shapes.gives(*instruction.shape);
     case HloRole::body:
@@ -100,15 +114,18 @@ Status check_call(const CallShapes& shapes, const HloInstruction& instruction, H
       if (auto ok = shapes.takes_operands(branch + 1, 1); !ok) return ok;
       return shapes.gives(*instruction.shape);
     case HloRole::select:
-    case HloRole::scatter: return shapes.combines_numbers();
+    case HloRole::scatter: return shapes.combines_numbers(2);
     case HloRole::called: return success();
   }
   return success();
 }
 
-/// Of a conditional: a truth or the number of a branch.
+/// Of a conditional: a truth or the number of a branch, and an operand for each.
 Status check_selector(const HloModule& module, const HloComputation& caller, const HloInstruction& instruction) {
-  if (instruction.opcode != HloOpcode::conditional || instruction.operands.empty()) return success();
+  if (instruction.opcode != HloOpcode::conditional) return success();
+  const auto branches = static_cast<std::size_t>(std::ranges::count(instruction.calls, HloRole::branch, &HloCall::role));
+  if (branches == 0 || instruction.operands.size() != branches + 1)
+    return Diagnostic{module.where(instruction), fmt::format("{}: expected which branch to take and an operand for each of {} branches, got {} operands", instruction.name, branches, instruction.operands.size())};
   const HloShape& selector = *caller.instructions[static_cast<std::size_t>(instruction.operands.front())].shape;
   if (same_dims(selector, HloShape{HloType::pred}) || same_dims(selector, HloShape{HloType::s32})) return success();
   return Diagnostic{module.where(instruction), fmt::format("{}: expected pred[] or s32[], which branch to take, got {}", instruction.name, cut_text(selector))};

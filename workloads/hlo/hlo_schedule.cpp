@@ -4,10 +4,27 @@
 
 #include <algorithm>
 
+#include "sim/mesh/hlo_sharding.hpp"
 #include "workloads/hlo/collective_axes.hpp"
 #include "workloads/hlo/program_writer.hpp"
 
 namespace podsim {
+
+namespace {
+
+/// Whether a leaf of a parameter, a single number or whole numbers, is the same on all devices: its sharding says so, or it is one number, which partitions cannot divide.
+bool is_number_of_all(const HloModule& module, const HloInstruction& parameter, std::size_t leaf) {
+  const HloShape& shape = *leaves_of(*parameter.shape)[leaf];
+  if (!shape.dims.empty() && !is_integer(shape.type)) return false;
+  const std::string& written = parameter.attributes->sharding;
+  if (written.empty()) return shape.dims.empty() && module.replica_count == 1;
+  const auto sharding = parse_hlo_sharding(written, module.where(parameter));
+  if (!sharding) return false;
+  const bool is_each = sharding->kind == HloSharding::Kind::tuple && leaf < sharding->elements.size();
+  return (is_each ? sharding->elements[leaf].kind : sharding->kind) == HloSharding::Kind::replicated;
+}
+
+}  // namespace
 
 void ModuleWriter::note(std::string text) {
   if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(std::move(text));
@@ -92,12 +109,12 @@ Expected<HloSchedule> ModuleWriter::write() {
   if (auto ok = check_written_size(module_, options_.counts.trip_counts); !ok) return ok.error();
   ProgramBuilder builder{mesh_, every_device(mesh_)};
   ProgramWriter writer{*this, builder, false};
-  const auto shared = [&](std::string name, const HloShape& shape, Role role) {
+  const auto shared = [&](std::string name, const HloShape& shape, Role role, bool same) {
     const HloArrayForm form = this->form(shape);
     Buffer buffer{name, form.extents, form.dtype, role, name, {}};
     buffer.sharding.resize(form.extents.size());
-    // Values differ on all devices: what is sent to the wrong one shows.
-    for (int axis = 0; values() && axis < static_cast<int>(mesh_.axes().size()); ++axis) buffer.sharding.front().push_back(mesh_.whole(axis));
+    // Values differ on all devices, so that what is sent to the wrong one shows; but for those that branches and loops may depend on.
+    for (int axis = 0; values() && !same && axis < static_cast<int>(mesh_.axes().size()); ++axis) buffer.sharding.front().push_back(mesh_.whole(axis));
     buffer.on_chip = shape.layout.memory_space != HloMemory::hbm;
     return buffer;
   };
@@ -109,7 +126,7 @@ Expected<HloSchedule> ModuleWriter::write() {
     for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf) {
       if (!has_buffer(*shapes[leaf])) continue;
       std::string name = shapes.size() > 1 ? fmt::format("{}.{}", given.name, leaf) : given.name;
-      value[leaf] = {writer.add_buffer(shared(std::move(name), *shapes[leaf], Role::input), false), form(*shapes[leaf]).lengths, {}, 0, {}};
+      value[leaf] = {writer.add_buffer(shared(std::move(name), *shapes[leaf], Role::input, is_number_of_all(module_, given, leaf)), false), form(*shapes[leaf]).lengths, {}, 0, {}};
       if (values() && is_integer(shapes[leaf]->type) && bits_of(shapes[leaf]->type) < 32) {
         if (!given.shape->is_array()) return problem(given, fmt::format("a tuple with {} is not executed as a parameter", name_of(shapes[leaf]->type)));
         value[leaf] = writer.within_type(entry, parameter, value[leaf]);
@@ -132,7 +149,7 @@ Expected<HloSchedule> ModuleWriter::write() {
     writer.donate(*given[*in].buffer);
   }
   for (std::size_t leaf = 0; leaf < shapes.size(); ++leaf)
-    if (!wanted[leaf] && has_buffer(*shapes[leaf])) wanted[leaf] = writer.add_buffer(shared(fmt::format("result {}", leaf), *shapes[leaf], Role::output), true);
+    if (!wanted[leaf] && has_buffer(*shapes[leaf])) wanted[leaf] = writer.add_buffer(shared(fmt::format("result {}", leaf), *shapes[leaf], Role::output, false), true);
   const auto result = writer.write(entry, arguments, wanted);
   if (!result) return result.error();
   writer.place(*result, shapes, wanted);

@@ -55,6 +55,9 @@ constexpr std::int64_t most = std::int64_t{1} << 62, most_bytes = std::int64_t{1
 constexpr int largest_memory_space = 31;  // 591 modules of XLA for TPUs and GPUs have 0 to 8 (libtpu 0.0.42.1, November 2026); bytes elsewhere would be in no memory of a machine
 // A tile is what a core loads at once: XLA's have 128 to 4,096 elements (all of validation/aot/modules).
 constexpr std::int64_t largest_tile = std::int64_t{1} << 20;
+// What XLA's parser takes behind the order of the dimensions (hlo_parser.cc): levels of dimensions (of 2025), tiles, padding at the end, types of indices and of pointers, bits of an element, memory space,
+// split, physical shape, bytes in front of dynamic shapes.
+constexpr std::array<std::string_view, 10> layout_parts{"D", "T", "L", "#", "*", "E", "S", "SC", "P", "M"};
 constexpr int deepest_tuple = 64, most_dims = 64, most_tiles = 8;
 
 const TypeEntry& entry_of(HloType type) { return types[static_cast<std::size_t>(type)]; }
@@ -190,25 +193,30 @@ class ShapeText {
   }
 
   bool read_layout_parts(HloLayout& layout) {
+    std::vector<std::string_view> seen;
     while (cursor_.peek() != '}') {
       const std::size_t begin = cursor_.at();
-      if (cursor_.take('T')) {
+      while (cursor_.peek() >= 'A' && cursor_.peek() <= 'Z') cursor_.move_to(cursor_.at() + 1);
+      if (cursor_.at() == begin && !cursor_.take('#')) cursor_.take('*');
+      const std::string_view part = cursor_.since(begin);
+      if (std::find(layout_parts.begin(), layout_parts.end(), part) == layout_parts.end()) return fail(begin, "a part of a layout such as T(8,128) or S(1), or \"}\"");
+      if (std::find(seen.begin(), seen.end(), part) != seen.end()) return fail(begin, fmt::format("{} of a layout once", part));
+      seen.push_back(part);
+      if (part == "T") {
         if (cursor_.peek() != '(') return expected("a tile such as T(8,128)");
         while (cursor_.peek() == '(')
           if (!read_tile(layout)) return false;
-      } else if (cursor_.take("S(")) {
+      } else if (part == "S") {
+        if (!cursor_.take('(')) return expected("\"(\" in a layout");
         const std::size_t at = cursor_.at();
         if (!read_number(layout.memory_space, "a memory space")) return false;
         if (layout.memory_space > largest_memory_space) return fail(at, fmt::format("a memory space from 0 to {}", largest_memory_space));
-      } else if (cursor_.take("E(")) {
+      } else if (part == "E") {
+        if (!cursor_.take('(')) return expected("\"(\" in a layout");
         if (!read_number(layout.element_bits, "the bits of an element")) return false;
         if (layout.element_bits > 0 && layout.element_bits < 8 && 8 % layout.element_bits != 0) return fail(begin, "1, 2, 4 or whole bytes of bits");
         if (layout.element_bits > 8 && layout.element_bits % 8 != 0) return fail(begin, "1, 2, 4 or whole bytes of bits");
       } else {
-        // Other parts are a word or a sign with a list behind it.
-        while (cursor_.peek() >= 'A' && cursor_.peek() <= 'Z') cursor_.move_to(cursor_.at() + 1);
-        if (cursor_.at() == begin && !cursor_.take('#') && !cursor_.take('*'))
-          return expected("a part of a layout such as T(8,128) or S(1), or \"}\"");
         if (cursor_.peek() != '(' || !cursor_.take_balanced()) return expected("\"(\" in a layout");
         layout.others += cursor_.since(begin);
       }

@@ -94,7 +94,7 @@ TEST(HloSummary, WindowsHoldTheCoresWorkBetweenStartAndDone) {
       "rhs_contracting_dims={0} }\n"
       "ENTRY e {\n  x = f32[64,128] parameter(0)\n  y = f32[128,32] parameter(1)\n"
       "  s = (f32[64,128], f32[256,128]) all-gather-start(x), replica_groups=[1,4]<=[4], dimensions={0}, channel_id=1, use_global_device_ids=true\n"
-      "  k = f32[64,128] all-reduce-start(x), to_apply={ ROOT z = f32[] parameter(0) }, backend_config={\"is_sync\":true}\n"
+      "  k = f32[64,128] all-reduce-start(x), to_apply={ z = f32[] parameter(0)\n ROOT w = f32[] parameter(1) }, backend_config={\"is_sync\":true}\n"
       "  p = f32[64,32] fusion(x, y), kind=kOutput, calls=f\n  q = f32[64,32] negate(p)\n  d = f32[256,128] all-gather-done(s)\n  l = f32[64,128] "
       "all-reduce-done(k)\n"
       "  ROOT t = (f32[64,32], f32[256,128], f32[64,128]) tuple(q, d, l)\n}\n");

@@ -9,15 +9,15 @@
 namespace podsim {
 namespace {
 
-/// Of one instruction in an entry that has x f32[4,6], y f32[6,8], i s32[4,6], b pred[4,6], w f32[4,6,8] and the constants zero f32[] and n s32[].
+/// Of one instruction in an entry that has x f32[4,6], y f32[6,8], i s32[4,6], b pred[4,6], w f32[4,6,8], j s32[4,2], u f32[4,8], a token k and the constants zero f32[] and n s32[].
 std::string problem_of(const std::string& instruction) {
   return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\n"
-                        "ENTRY e {\n x = f32[4,6] parameter(0)\n y = f32[6,8] parameter(1)\n i = s32[4,6] parameter(2)\n b = pred[4,6] parameter(3)\n w = f32[4,6,8] parameter(4)\n"
-                        " zero = f32[] constant(0)\n n = s32[] constant(0)\n ROOT r = " + instruction + "\n}\n");
+                        "%less { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT l = pred[] compare(p, q), direction=LT }\nENTRY e {\n x = f32[4,6] parameter(0)\n y = f32[6,8] parameter(1)\n i = s32[4,6] parameter(2)\n b = pred[4,6] parameter(3)\n w = f32[4,6,8] parameter(4)\n j = s32[4,2] parameter(5)\n u = f32[4,8] parameter(6)\n"
+                        " k = token[] after-all()\n zero = f32[] constant(0)\n n = s32[] constant(0)\n ROOT r = " + instruction + "\n}\n");
 }
 
 TEST(InstructionShapes, AreThoseThatXlaInfers) {
-  const std::string at = "m:13:2: ";
+  const std::string at = "m:19:2: ";
   struct Case {
     std::string right, wrong, error;
   };
@@ -67,9 +67,9 @@ TEST(InstructionShapes, AreThoseThatXlaInfers) {
       {"c64[4,4] fft(x), fft_type=RFFT, fft_length={4,6}", "c64[4,4] fft(x), fft_type=RFFT, fft_length={6,4}", "expected an operand of [6,4] for this fft_length, got f32[4,6]"},
       {"c64[4,4] fft(x), fft_type=RFFT, fft_length={6}", "c64[4,4] fft(x), fft_length={6}", "expected fft_type=FFT, IFFT, RFFT or IRFFT, found \"\""},
       {"c64[4,4] fft(x), fft_type=RFFT, fft_length={6}", "c64[4,6] fft(x), fft_type=FFT, fft_length={6}", "expected FFT from complex to complex numbers, got f32[4,6] and c64[4,6]"},
-      {"f32[4,6] sort(x), dimensions={1}, to_apply=%sum", "f32[4,6] sort(x), dimensions={}, to_apply=%sum", "expected dimensions={D} of sort, found 0 of them"},
-      {"f32[6,8] scatter(y, i, w), update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=2, to_apply=%sum",
-       "f32[6,8] scatter(y, i, w), update_window_dims={2}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0,0}, index_vector_dim=2, to_apply=%sum",
+      {"f32[4,6] sort(x), dimensions={1}, to_apply=%less", "f32[4,6] sort(x), dimensions={}, to_apply=%less", "expected dimensions={D} of sort, found 0 of them"},
+      {"f32[6,8] scatter(y, j, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={1,0}, index_vector_dim=1, to_apply=%sum",
+       "f32[6,8] scatter(y, j, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0,0}, index_vector_dim=1, to_apply=%sum",
        "expected each dimension once in scatter_dims_to_operand_dims, got [0,0]"},
       {"s32[4,6] convert(x)", "s32[6,4] convert(x)", "expected operands of the dimensions of the result, s32[6,4], got f32[4,6]"},
   };
@@ -80,7 +80,7 @@ TEST(InstructionShapes, AreThoseThatXlaInfers) {
 }
 
 TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
-  const std::string at = "m:13:2: ";
+  const std::string at = "m:19:2: ";
   EXPECT_EQ(problem_of("f32[4,6] add(x)"), at + "expected 2 operands of add, got 1");
   EXPECT_EQ(problem_of("(f32[4,7]) slice(x), slice={[0:4], [0:7]}"), at + "expected an array as the result of slice, got (f32[4,7])");
   EXPECT_EQ(problem_of("f32[4,6] negate(x, x)"), at + "expected 1 operand of negate, got 2");
@@ -97,7 +97,7 @@ TEST(InstructionShapes, NeedOperandsAttributesAndComputations) {
 }
 
 TEST(InstructionShapes, NumbersWithoutSenseAreNoDimensions) {
-  const std::string at = "m:13:2: ", most = "9007199254740992";
+  const std::string at = "m:19:2: ", most = "9007199254740992";
   EXPECT_EQ(problem_of("f32[7,16] pad(x, zero), padding=0_0_" + most + "x0_0"), at + "expected a result of [-1,6], got f32[7,16]");
   EXPECT_EQ(problem_of("f32[3,3] reduce-window(x, zero), window={size=2x2 lhs_dilate=" + most + "x1}, to_apply=%sum"), at + "expected a result of [-1,5], got f32[3,3]");
   EXPECT_EQ(problem_of("f32[3,3] reduce-window(x, zero), window={size=" + most + "x2 rhs_dilate=" + most + "x1}, to_apply=%sum"), at + "expected a result of [0,5], got f32[3,3]");
@@ -105,7 +105,7 @@ TEST(InstructionShapes, NumbersWithoutSenseAreNoDimensions) {
 }
 
 TEST(InstructionShapes, WhatStartsHoldsItsOperandsAndTheResultOfTheWhole) {
-  const std::string at = "m:13:2: ";
+  const std::string at = "m:19:2: ";
   struct Case {
     std::string right, wrong, error;
   };
@@ -127,7 +127,7 @@ TEST(InstructionShapes, WhatStartsHoldsItsOperandsAndTheResultOfTheWhole) {
        "expected a tuple of its 1 operands, got (f32[4,6], f32[4,6])"},
       {"((f32[4,6], f32[4,6], s32[], s32[]), f32[4,6], u32[]) dynamic-update-slice-start(x, x, n, n)", "((f32[4,6], f32[6,8], s32[], s32[]), f32[4,6], u32[]) " + update,
        "expected an update within f32[4,6], got f32[6,8]"},
-      {"(f32[4,6], u32[], token[]) send(x), channel_id=1", "(f32[4,7], u32[], token[]) send(x), channel_id=1", "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
+      {"(f32[4,6], u32[], token[]) send(x, k), channel_id=1", "(f32[4,7], u32[], token[]) send(x, k), channel_id=1", "expected the shape of operand 0, f32[4,6], got f32[4,7]"},
       {"((f32[4,6]), f32[6,4], u32[]) transpose-start(x), dimensions={1,0}", "((f32[4,6]), f32[4,6], u32[]) transpose-start(x), dimensions={1,0}", "expected a result of [6,4], got f32[4,6]"},
   };
   for (const Case& one : cases) {
@@ -139,26 +139,26 @@ TEST(InstructionShapes, WhatStartsHoldsItsOperandsAndTheResultOfTheWhole) {
 
 TEST(InstructionShapes, WhatEndsIsWhatWasStarted) {
   const auto done = [](const std::string& start, const std::string& result) {
-    return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\nENTRY e {\n x = f32[4,6] parameter(0)\n s = " + start +
+    return test::error_of("HloModule m\n%sum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT r = f32[] add(p, q) }\nENTRY e {\n x = f32[4,6] parameter(0)\n k = token[] after-all()\n s = " + start +
                           "\n ROOT r = " + result + "(s)\n}\n");
   };
   const std::string reduces = "f32[4,6] all-reduce-start(x), replica_groups={{0,1}}, to_apply=%sum", copies = "(f32[4,6], f32[4,6], u32[]) copy-start(x)",
                     gathers = "(f32[4,6], f32[8,6]) all-gather-start(x), replica_groups={{0,1}}, dimensions={0}";
   EXPECT_EQ(done(reduces, "f32[4,6] all-reduce-done"), "");
-  EXPECT_EQ(done(reduces, "f32[8,6] all-reduce-done"), "m:8:2: expected what was started, f32[4,6], got f32[8,6]");
+  EXPECT_EQ(done(reduces, "f32[8,6] all-reduce-done"), "m:9:2: expected what was started, f32[4,6], got f32[8,6]");
   EXPECT_EQ(done(copies, "f32[4,6] copy-done"), "");
-  EXPECT_EQ(done(copies, "f32[5,6] copy-done"), "m:8:2: expected what was started, f32[4,6], got f32[5,6]");
+  EXPECT_EQ(done(copies, "f32[5,6] copy-done"), "m:9:2: expected what was started, f32[4,6], got f32[5,6]");
   EXPECT_EQ(done(gathers, "f32[8,6] all-gather-done"), "");
-  EXPECT_EQ(done(gathers, "f32[4,6] all-gather-done"), "m:8:2: expected what was started, f32[8,6], got f32[4,6]");
-  const std::string slices = "((f32[4,6]), f32[2,6], s32[]) slice-start(x), slice={[0:2], [0:6]}", sends = "(f32[4,6], u32[], token[]) send(x), channel_id=1";
+  EXPECT_EQ(done(gathers, "f32[4,6] all-gather-done"), "m:9:2: expected what was started, f32[8,6], got f32[4,6]");
+  const std::string slices = "((f32[4,6]), f32[2,6], s32[]) slice-start(x), slice={[0:2], [0:6]}", sends = "(f32[4,6], u32[], token[]) send(x, k), channel_id=1";
   EXPECT_EQ(done(slices, "f32[2,6] slice-done"), "");
-  EXPECT_EQ(done(slices, "f32[4,6] slice-done"), "m:8:2: expected what was started, f32[2,6], got f32[4,6]");
-  EXPECT_EQ(done(slices, "((f32[4,6]), f32[3,6], s32[]) slice-update"), "m:8:2: expected the shape of operand 0, ((f32[4,6]), f32[2,6], s32[]), got ((f32[4,6]), f32[3,6], s32[])");
+  EXPECT_EQ(done(slices, "f32[4,6] slice-done"), "m:9:2: expected what was started, f32[2,6], got f32[4,6]");
+  EXPECT_EQ(done(slices, "((f32[4,6]), f32[3,6], s32[]) slice-update"), "m:9:2: expected the shape of operand 0, ((f32[4,6]), f32[2,6], s32[]), got ((f32[4,6]), f32[3,6], s32[])");
   EXPECT_EQ(done(sends, "token[] send-done"), "");
-  EXPECT_EQ(done(sends, "f32[4,6] send-done"), "m:8:2: expected a token, got f32[4,6]");
-  const std::string receives = "(f32[4,6], u32[], token[]) recv(x), channel_id=1";
+  EXPECT_EQ(done(sends, "f32[4,6] send-done"), "m:9:2: expected a token, got f32[4,6]");
+  const std::string receives = "(f32[4,6], u32[], token[]) recv(k), channel_id=1";
   EXPECT_EQ(done(receives, "(f32[4,6], token[]) recv-done"), "");
-  EXPECT_EQ(done(receives, "(f32[4,8], token[]) recv-done"), "m:8:2: expected what was started, f32[4,6], got f32[4,8]");
+  EXPECT_EQ(done(receives, "(f32[4,8], token[]) recv-done"), "m:9:2: expected what was started, f32[4,6], got f32[4,8]");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "sim/config/byte_source.hpp"
 #include "workloads/hlo/call_shapes.hpp"
+#include "workloads/hlo/called_from.hpp"
 #include "workloads/hlo/communication.hpp"
 #include "workloads/hlo/declared_shapes.hpp"
 #include "workloads/hlo/hlo_header.hpp"
@@ -38,7 +39,7 @@ class HloModuleReader {
     if (const auto ok = read_text(); !ok) return ok.error();
     if (const auto ok = link_hlo(module_, links_, entries_, cursor_, warnings_, tolerant_); !ok) return ok.error();
     if (!tolerant_)
-      for (const auto check : {check_call_shapes, check_entry_layout, check_aliases, check_communication})
+      for (const auto check : {check_call_shapes, check_called_computations, check_entry_layout, check_aliases, check_communication, check_memory_spaces})
         if (const auto ok = check(module_); !ok) return ok.error();
     if (module_.warnings.empty()) {
       join_async_collectives(module_);

@@ -114,7 +114,7 @@ TEST(ReadHlo, BackendConfigsTellTripCountsCyclesAndSynchrony) {
       module_of(entry_with("  %p = f32[8] parameter(0)\n"
                            "  %a = f32[8] copy(%p), backend_config={\"window_config\":{\"estimated_cycles\":\"1876\"}}\n"
                            "  %b = f32[8] copy(%p), backend_config={\"window_config\":{\"estimated_cycles\":\"9223372036854775807\"}}\n"
-                           "  %c = f32[8] all-reduce-start(%p), to_apply={ ROOT x = f32[] parameter(0) }, "
+                           "  %c = f32[8] all-reduce-start(%p), to_apply={ x = f32[] parameter(0)\n ROOT y = f32[] parameter(1) }, "
                            "backend_config={\"collective_backend_config\":{\"is_sync\":true}}\n"
                            "  %done = f32[8] all-reduce-done(%c)\n"
                            "  %d = f32[8] copy(%p), backend_config=\"{\\\"known_trip_count\\\":{\\\"n\\\":\\\"32\\\"}}\"\n"

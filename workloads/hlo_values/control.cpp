@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,19 @@ Expected<HloInterpreter::Values> HloInterpreter::while_loop(const Step& step) {
   }
 }
 
+std::string other_branch(const HloInstruction& conditional, std::int64_t taken, std::int64_t told) {
+  return fmt::format("takes branch {}, and the schedule has branch {}; `branch` {}={} is the schedule that it takes", taken, told, conditional.name, taken);
+}
+
+Status HloInterpreter::check_branch(const Step& step, std::size_t chosen) const {
+  if (branches_ == nullptr) return success();
+  const auto told = branches_->find(step.instruction.name);
+  if (told == branches_->end() || std::cmp_equal(told->second, chosen)) return success();
+  Diagnostic other = step.error(other_branch(step.instruction, static_cast<std::int64_t>(chosen), told->second));
+  other.cause = Cause::data;
+  return other;
+}
+
 Expected<HloInterpreter::Values> HloInterpreter::conditional(const Step& step) {
   std::vector<const HloComputation*> branches;
   while (const HloComputation* branch = called(module_, step.instruction, HloRole::branch, branches.size())) branches.push_back(branch);
@@ -56,6 +70,8 @@ Expected<HloInterpreter::Values> HloInterpreter::conditional(const Step& step) {
     else
       chosen.push_back(index < 0 || static_cast<std::size_t>(index) >= branches.size() ? branches.size() - 1 : static_cast<std::size_t>(index));
   }
+  for (const std::size_t branch : chosen)
+    if (auto ok = check_branch(step, branch); !ok) return ok.error();
   Values values(step.devices.size());
   for (std::size_t branch = 0; branch < branches.size(); ++branch) {
     Devices devices;

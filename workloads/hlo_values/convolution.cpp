@@ -58,7 +58,7 @@ Expected<HloArray> convolve(const ArrayOperation& operation, Convolved makes, co
   const HloAttributes& attributes = operation.attributes();
   const HloType type = shape.type;
   if (!attributes.convolution) return operation.error("expected dim_labels");
-  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || is_complex(type) || is_complex(a.type) || is_complex(b.type) || !has_values(type))
+  if (!has_products(a.type, b.type, type))
     return operation.error(fmt::format("a convolution of {} and {} to {} is not interpreted", name_of(a.type), name_of(b.type), name_of(type)));
   const Dims& x = makes == Convolved::input ? shape.dims : a.dims;
   const Dims& w = makes == Convolved::kernel ? shape.dims : b.dims;
@@ -100,7 +100,7 @@ Expected<HloArray> convolve(const ArrayOperation& operation, Convolved makes, co
   const Dims of_output = spatial_first(labels.output_spatial, labels.output_batch, labels.output_feature);
   const Dims order_a = makes == Convolved::input ? of_output : of_input(makes == Convolved::kernel), order_b = makes == Convolved::kernel ? of_output : of_kernel(makes == Convolved::input),
              order = makes == Convolved::output ? of_output : makes == Convolved::input ? of_input(false) : of_kernel(false);
-  const ProductFactors left{transposed(a, order_a)}, right{transposed(b, order_b)};
+  const ProductFactors left{transposed(a, order_a), type}, right{transposed(b, order_b), type};
   ProductSum sum{operation, type, static_cast<std::size_t>(elements_of(shape))};
   // Group g makes its share of the output features: from its share of the input features, or of the batch.
   const std::int64_t all_groups = groups * batch_groups, share = columns / all_groups;

@@ -48,7 +48,14 @@ ProductSum::ProductSum(const ArrayOperation& operation, HloType type, std::size_
   }
 }
 
-ProductFactors::ProductFactors(HloArray array) : array_{std::move(array)}, absolutes_(array_.reals.size()) {
+bool has_products(HloType a, HloType b, HloType result) {
+  if (is_complex(a) || is_complex(b) || is_complex(result) || !has_values(a) || !has_values(b) || !has_values(result)) return false;
+  return is_float(result) || (is_integer(a) && is_integer(b));
+}
+
+ProductFactors::ProductFactors(HloArray array, HloType result) : array_{std::move(array)} {
+  if (is_float(result) && is_integer(array_.type)) array_.reals.assign(array_.integers.begin(), array_.integers.end());
+  absolutes_.resize(array_.reals.size());
   std::transform(array_.reals.begin(), array_.reals.end(), absolutes_.begin(), [](double value) { return std::fabs(value); });
 }
 
@@ -95,7 +102,7 @@ Expected<HloArrays> dot_operation(const ArrayOperation& operation) {
   const HloArray &a = operation.operand(0), &b = operation.operand(1);
   const HloAttributes& attributes = operation.attributes();
   const HloType type = operation.shape().type;
-  if (is_float(a.type) != is_float(type) || is_float(b.type) != is_float(type) || type == HloType::pred || is_complex(type) || is_complex(a.type) || is_complex(b.type) || !has_values(type))
+  if (!has_products(a.type, b.type, type))
     return operation.error(fmt::format("a dot of {} and {} to {} is not interpreted", name_of(a.type), name_of(b.type), name_of(type)));
   const auto pairs = [&](const Dims& left, const Dims& right) {
     if (left.size() != right.size()) return false;
@@ -123,7 +130,7 @@ Expected<HloArrays> dot_operation(const ArrayOperation& operation) {
   const double multiplications =
       static_cast<double>(batch) * static_cast<double>(extents.rows) * static_cast<double>(extents.columns) * static_cast<double>(extents.inner);
   if (const auto ok = operation.spend(multiplications); !ok) return ok.error();
-  const ProductFactors left{transposed(a, order_a)}, right{transposed(b, order_b)};
+  const ProductFactors left{transposed(a, order_a), type}, right{transposed(b, order_b), type};
   ProductSum sum{operation, type, static_cast<std::size_t>(batch * extents.rows * extents.columns)};
   // In pieces, so that a long product can be cancelled.
   const double row_steps = std::max(1.0, static_cast<double>(extents.columns) * static_cast<double>(extents.inner));

@@ -169,7 +169,7 @@ TEST(HloElementwise, BitcastConvertsKeepTheBits) {
   EXPECT_EQ(result_of({integer_scalar(HloType::u32, 0x3fc00000)}, "ROOT r = f32[] bitcast-convert(p0)").reals.at(0), 1.5);
   EXPECT_EQ(result_of({real_scalar(HloType::f32, -2.0)}, "ROOT r = u32[] bitcast-convert(p0)").integers.at(0), 0xc0000000LL);
   EXPECT_EQ(result_of({real_scalar(HloType::bf16, 1.0)}, "ROOT r = u16[] bitcast-convert(p0)").integers.at(0), 0x3f80);
-  EXPECT_EQ(run_error({integer_scalar(HloType::u32, 1)}, "ROOT r = u16[] bitcast-convert(p0)"),
+  EXPECT_EQ(run_error({integer_scalar(HloType::u32, 1)}, "ROOT r = u16[2] bitcast-convert(p0)"),
             "m:4:1: r: bitcast-convert from u32 to u16 is not interpreted");
 }
 

@@ -97,6 +97,7 @@ Expected<std::vector<HloArrays>> interpret(const HloModule& module, const std::v
 
   HloBudget budget{options.most_steps, options.stop};
   HloInterpreter interpreter{module, options.arithmetic, budget, options.most_elements};
+  interpreter.expect_branches(options.branches);
   HloInterpreter::Devices places;
   std::vector<Values> arguments(entry.parameters.size());
   for (std::int64_t device = 0; device < devices; ++device) {

@@ -259,7 +259,7 @@ TEST(HloInterpret, ArraysSideBySideInMemoryAreOne) {
       "ROOT r = f32[2,3]{0,1} custom-call(first, second), custom_call_target=\"ConcatBitcast\"";
   EXPECT_EQ(result_of({array("f32[6]", {1, 0.5, -3, 0x1p70, 5, 6})}, bytes), array("f32[2,3]", {1, -3, 5, 0.5, 0x1p70, 6}));
   EXPECT_EQ(run_error({counted("f32[2]"), counted("f32[2]")}, "ROOT r = f32[5]" + concat),
-            "m:5:1: r: expected the 5 elements in memory of f32[5], got 4");
+            "m:5:1: expected as many bytes as its operands have, 16, got f32[5]");
 }
 
 TEST(HloInterpret, RowsOfRaggedProductsHaveTheMatrixOfTheirGroup) {

@@ -2,7 +2,9 @@
 // it.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +22,9 @@ class HloInterpreter {
 
   using Devices = std::vector<HloDevice>;
   using Values = std::vector<HloValue>;  // [device]
+
+  /// By name of the conditional. They outlive this object.
+  void expect_branches(const std::map<std::string, int>& branches) { branches_ = &branches; }
 
   /// The results on each of the devices. arguments[parameter][device]. Collectives need all devices of each group that has one of them.
   Expected<Values> run(const HloComputation& computation, const Devices& devices, const std::vector<Values>& arguments);
@@ -53,6 +58,7 @@ class HloInterpreter {
   /// whole numbers are 0.
   Expected<Values> stand_in(const Step& step);
   Expected<Values> same_on_all(const Step& step, HloArray array);
+  Status check_branch(const Step& step, std::size_t chosen) const;
   Status check_room(const Step& step) const;
   Status check_value(const Step& step, const HloShape& shape, const HloValue& value, std::string_view what) const;
   Expected<Values> with_operands_in_front(const Step& step, const Values& results);
@@ -64,6 +70,7 @@ class HloInterpreter {
   HloBudget& budget_;
   std::int64_t most_elements_;
   std::shared_ptr<std::int64_t> alive_ = std::make_shared<std::int64_t>(0);
+  const std::map<std::string, int>* branches_ = nullptr;
   int depth_ = 0;
   std::unordered_map<const HloComputation*, std::vector<int>> last_uses_;
 };

@@ -16,4 +16,7 @@ struct HloInterpreter::Step {
   [[nodiscard]] Diagnostic not_interpreted() const;
 };
 
+/// Of a conditional that takes another branch than the one that it is to.
+std::string other_branch(const HloInstruction& conditional, std::int64_t taken, std::int64_t told);
+
 }  // namespace podsim

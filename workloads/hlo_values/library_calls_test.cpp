@@ -166,7 +166,7 @@ TEST(HloLibraryCalls, TopKTakesTheFirstOfEqualsAndNaN) {
   const HloArrays made = results_of({array("f32[2,5]", {1, 4, 2, 4, 3, -1, nan, 0, 7, -2})}, "ROOT r = (f32[2,3], s32[2,3]) custom-call(p0), custom_call_target=\"TopK\"");
   EXPECT_THAT(made.at(1).integers, ElementsAre(1, 3, 4, 1, 3, 2));
   EXPECT_THAT(std::vector<double>(made.at(0).reals.begin(), made.at(0).reals.begin() + 3), ElementsAre(4, 4, 3));
-  EXPECT_THAT(run_error({counted("f32[2,5]")}, "ROOT r = (f32[2,7], s32[2,7]) custom-call(p0), custom_call_target=\"TopK\""), HasSubstr("m:4:1: r: expected the largest of each row of f32[2,5]"));
+  EXPECT_THAT(run_error({counted("f32[2,5]")}, "ROOT r = (f32[2,7], s32[2,7]) custom-call(p0), custom_call_target=\"TopK\""), HasSubstr("m:4:1: expected the largest of each row of f32[2,5]"));
 }
 
 TEST(HloLibraryCalls, HalvesOf64BitsComeTogetherAgain) {

@@ -7,6 +7,7 @@
 #include "sim/base/invariant.hpp"
 #include "workloads/hlo/hlo_leaves.hpp"
 #include "workloads/hlo_values/interpret.hpp"
+#include "workloads/hlo_values/interpreter_step.hpp"
 
 namespace podsim {
 
@@ -50,7 +51,8 @@ Expected<Numbers> values_of(const HloArray& array) {
 
 class ModuleSource final : public SourceModule {
  public:
-  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) : module_{std::move(module)}, kernels_{std::move(kernels)} {}
+  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels, std::map<std::string, int> branches)
+      : module_{std::move(module)}, kernels_{std::move(kernels)}, branches_{std::move(branches)} {}
 
   Status execute(int operation, DeviceId device, std::span<const Numbers> reads, std::span<Numbers> writes) const override {
     const HloKernel& kernel = kernels_[static_cast<std::size_t>(operation)];
@@ -107,6 +109,7 @@ class ModuleSource final : public SourceModule {
       options.arithmetic.narrow_as_f32 = roundings->bf16_in_f32;
     }
     options.stop = stop;
+    options.branches = branches_;
     const auto made = interpret(*module_, parameters, options);
     if (!made) return made.error();
     Results results;
@@ -180,17 +183,18 @@ class ModuleSource final : public SourceModule {
     // True is branch 0; an index that is out of range takes the last one.
     const std::int64_t taken = given.type == HloType::pred ? (value != 0 ? 0 : 1) : value < 0 || value >= branches ? branches - 1 : value;
     if (taken == kernel.branch) return success();
-    return problem(kernel, fmt::format("takes branch {}, and the schedule has branch {}; `branch` {}={} is the schedule that it takes", taken, kernel.branch, kernel.instruction.name, taken));
+    return problem(kernel, other_branch(kernel.instruction, taken, kernel.branch));
   }
 
   std::shared_ptr<const HloModule> module_;
   std::vector<HloKernel> kernels_;
+  std::map<std::string, int> branches_;
 };
 
 }  // namespace
 
-std::shared_ptr<const SourceModule> module_source(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels) {
-  return std::make_shared<const ModuleSource>(std::move(module), std::move(kernels));
+std::shared_ptr<const SourceModule> module_source(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels, std::map<std::string, int> branches) {
+  return std::make_shared<const ModuleSource>(std::move(module), std::move(kernels), std::move(branches));
 }
 
 }  // namespace podsim

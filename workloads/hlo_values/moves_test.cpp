@@ -141,6 +141,20 @@ TEST(HloProducts, ADotSumsOverContractedDimensionsOfEachBatch) {
       HasSubstr("expected operands that agree on what is contracted"));
 }
 
+TEST(HloProducts, OfTruthsAndOfWholeNumbersWithRealOnes) {
+  const std::string contracts = " dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", convolves = " convolution(p0, p1), dim_labels=bf_io->bf";
+  for (const std::string& product : {contracts, convolves}) {
+    // A truth: whether any pair is true.
+    const HloArray truths = array("pred[2,2]", {1, 0, 0, 0}), others = array("pred[2,2]", {1, 0, 1, 1});
+    EXPECT_THAT(result_of({truths, others}, "ROOT r = pred[2,2]" + product).integers, ElementsAre(1, 0, 0, 0)) << product;
+    EXPECT_THAT(result_of({array("pred[1,2]", {1, 1}), others}, "ROOT r = s32[1,2]" + product).integers, ElementsAre(2, 1)) << product;
+    EXPECT_THAT(result_of({array("s4[1,2]", {-8, 7}), array("bf16[2,1]", {0.5, 2})}, "ROOT r = f32[1,1]" + product).reals, ElementsAre(10)) << product;
+    EXPECT_THAT(result_of({array("s4[1,2]", {-8, 7}), array("s4[2,1]", {7, 7})}, "ROOT r = s32[1,1]" + product).integers, ElementsAre(-7)) << product;
+    EXPECT_THAT(result_of({array("s8[1,2]", {100, 100}), array("s8[2,1]", {100, 100})}, "ROOT r = bf16[1,1]" + product).reals, ElementsAre(20000)) << product;
+    EXPECT_THAT(result_of({array("f32[1,2]", {0.5, 3}), array("pred[2,1]", {1, 0})}, "ROOT r = f32[1,1]" + product).reals, ElementsAre(0.5)) << product;
+  }
+}
+
 TEST(HloProducts, LargestSumIsThatOfAbsoluteValues) {
   const HloModule module = test::module_of(test::text_with({array("f32[1,3]", {1, -2, 3}), array("f32[3,1]", {4, 5, 6})},
                                                            "ROOT r = f32[1,1] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));

@@ -7,10 +7,13 @@
 
 namespace podsim {
 
-/// An operand with the absolute values of its real numbers beside it.
+/// Whether numbers of these types have products of that one: whole numbers also real ones, truths also a truth (whether any pair is true), none of them complex.
+bool has_products(HloType a, HloType b, HloType result);
+
+/// An operand, as real numbers if those of the result are, with their absolute values beside it.
 class ProductFactors {
  public:
-  explicit ProductFactors(HloArray array);
+  ProductFactors(HloArray array, HloType result);
   [[nodiscard]] const HloArray& array() const { return array_; }
   [[nodiscard]] const std::vector<double>& absolutes() const { return absolutes_; }
 

@@ -32,9 +32,9 @@ Expected<HloArrays> ragged_dot_operation(const ArrayOperation& operation) {
   if (!is_permutation_of(order_a, 2) || !is_permutation_of(order_b, 3))
     return operation.error("expected ragged, group and contracting dimensions of its operands");
   const HloType type = operation.shape().type;
-  if (!is_float(a.type) || !is_float(b.type) || !is_float(type) || !is_integer(sizes.type))
+  if (!has_products(a.type, b.type, type) || !is_integer(sizes.type))
     return operation.error(fmt::format("a ragged-dot of {} and {} to {} is not interpreted", name_of(a.type), name_of(b.type), name_of(type)));
-  const ProductFactors left{transposed(a, order_a)}, right{transposed(b, order_b)};
+  const ProductFactors left{transposed(a, order_a), type}, right{transposed(b, order_b), type};
   const std::int64_t rows = left.array().dims[0], inner = left.array().dims[1], groups = right.array().dims[0], columns = right.array().dims[2];
   if (right.array().dims[1] != inner || sizes.dims[0] != groups)
     return operation.error(

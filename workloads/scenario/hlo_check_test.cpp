@@ -180,6 +180,62 @@ ENTRY e {
   EXPECT_THAT(to_text(with_branch(0).problems), HasSubstr("chosen: takes branch 1, and the schedule has branch 0; `branch` chosen=1"));
 }
 
+TEST(HloCheck, TheWorkOfAModuleIsSaidBeforehand) {
+  const System system = ring(4);
+  const auto work_of = [&](int elements) {
+    const auto problem = make_problem(system, numbers_of(fmt::format("HloModule m, num_partitions=4\nENTRY e {{\n x = f32[{0}] parameter(0)\n y = f32[{0}] negate(x)\n ROOT r = f32[{0}] multiply(x, y)\n}}\n", elements)));
+    EXPECT_TRUE(problem);
+    RunOptions options;
+    options.inline_calls = true;
+    const auto lowered = lower_problem(system, *problem, options);
+    EXPECT_TRUE(lowered);
+    return work_of_check(lowered->lowered, {});
+  };
+  // Five elements on each of four devices, in five runs and eight references.
+  EXPECT_DOUBLE_EQ(work_of(1000), 13 * 5 * 4 * 5 * 1000.0);
+  EXPECT_DOUBLE_EQ(work_of(3000), 3 * work_of(1000));
+}
+
+/// Of a branch that an index parameter chooses, and collectives in the first two; `sharding`: of the index.
+std::string switch_by_parameter(const std::string& sharding, const std::string& index = "s32[]") {
+  return R"(HloModule choice, is_scheduled=true, num_partitions=4
+%sum { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+%all { p = f32[4] parameter(0)
+ ROOT s = f32[4] all-reduce(p), channel_id=1, replica_groups=[1,4]<=[4], use_global_device_ids=true, to_apply=%sum }
+%next { q = f32[4] parameter(0)
+ ROOT n = f32[4] collective-permute(q), channel_id=2, source_target_pairs={{0,1},{1,2},{2,3},{3,0}} }
+%own { r = f32[4] parameter(0)
+ ROOT n = f32[4] negate(r) }
+ENTRY e {
+  x = f32[4] parameter(0)
+  given = )" + index + " parameter(1)" + sharding + R"(
+  i = s32[] reshape(given)
+  zero = s32[] constant(0)
+  last = s32[] constant(2)
+  within = s32[] clamp(zero, i, last)
+  ROOT chosen = f32[4] conditional(within, x, x, x), branch_computations={%all, %next, %own}
+}
+)";
+}
+
+TEST(HloCheck, AnIndexThatAllDevicesShareTakesThemToOneBranch) {
+  for (const std::string& text : {switch_by_parameter(", sharding={replicated}"), switch_by_parameter(""), switch_by_parameter(", sharding={replicated}", "s32[1]")}) {
+    const CheckReport report = checked(ring(4), numbers_of(text));
+    EXPECT_TRUE(report.ok) << to_text(report.problems) << text;
+    for (const int branch : {0, 1, 2}) {
+      HloScheduleOptions options;
+      options.counts.branches = {{"chosen", branch}};
+      const CheckReport told = checked(ring(4), numbers_of(text, options));
+      EXPECT_TRUE(told.ok && told.bit_equal) << branch << ": inputs are drawn until it is taken\n" << to_text(told.problems);
+    }
+  }
+  // Each device has one of its own.
+  const CheckReport apart = checked(ring(4), numbers_of(switch_by_parameter(", sharding={devices=[4]<=[4]}", "s32[1]")));
+  EXPECT_THAT(to_text(apart.problems), HasSubstr("expected all devices of a group to come to it"));
+}
+
 TEST(HloCheck, CollectivesAlongAxesAndThroughFusionsDoWhatTheModuleSays) {
   const std::string text = R"(HloModule collectives, is_scheduled=true, num_partitions=8
 %sum { a = f32[] parameter(0)
