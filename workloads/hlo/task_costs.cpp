@@ -242,7 +242,9 @@ Seconds HloTaskCosts::core_time(const HloComputation& computation, const HloInst
 
 Seconds HloTaskCosts::time_of_lanes(const HloComputation& computation, const HloInstruction& instruction, bool is_fused) const {
   if (!kernels_) return {};
-  const bool is_shared = instruction.opcode != HloOpcode::reverse && instruction.opcode != HloOpcode::reshape;  // between the cores of a device: seen in the code for v4 and v5p
+  if (const HloShape* const from = operand(computation, instruction, 0); instruction.opcode == HloOpcode::reshape && from != nullptr)
+    return stores_of_reshape(*from, *instruction.shape) * time_of_store_on_a_core(*kernels_);  // not shared between the cores of a device: seen in the code for v4 and v5p
+  const bool is_shared = instruction.opcode != HloOpcode::reverse;  // seen there, too
   return cycles_of_moved_lanes(computation, instruction, is_fused) / (is_shared ? kernels_->cores : 1) * kernels_->cycle;
 }
 
@@ -272,7 +274,7 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       return cost;
     }
     case HloOpcode::copy:
-      if (kernels_ && first != nullptr) cost.core = loaded_row_by_row(*first, *instruction.shape) / kernels_->vmem_load;
+      if (kernels_ && first != nullptr) cost.core = time_of_copied_rows(*kernels_, *first, *instruction.shape);
       return cost;
     case HloOpcode::reduce: cost.vector = elements(first); return cost;
     case HloOpcode::scatter:
