@@ -115,6 +115,17 @@ TEST(TpuKernels, WhatTakesNextToNothingIsInDoubtByTheCompilersTime) {
   EXPECT_THAT(trust("1400").other_estimates, IsEmpty()) << "less than a microsecond, and once";
 }
 
+/// A copy of 1 ms, without an estimate, beside what has one.
+TEST(TpuKernels, WhatTheCompilerEstimatedNothingOfIsCounted) {
+  const HloCoverage coverage = trust_of(module_of("HloModule m, is_scheduled=true\nENTRY e { b = f32[10000,10000] parameter(1)\n c = f32[10000,10000] copy(b)\n x = f32[8]{0:S(1)} parameter(0)\n"
+                                                  " ROOT y = f32[8]{0:S(1)} negate(x)" + std::string{of_libtpu} + " }\n"),
+                                        v5e()).coverage;
+  EXPECT_EQ(coverage.compared.instructions, 1);
+  EXPECT_EQ(coverage.not_compared.instructions, 1);
+  EXPECT_NEAR(coverage.not_compared.time.count(), 1e-3, 2e-5);
+  EXPECT_NEAR((coverage.compared.time + coverage.not_compared.time).count(), coverage.time().count(), 1e-12);
+}
+
 /// A register is 4096 bytes: f32[1024,1024] has 1024 of them.
 TEST(TpuKernels, AKernelInVmemTakesItsLoadsOrItsStores) {
   const std::string array = "f32[1024,1024]{1,0:T(8,128)S(1)}", in_hbm = "f32[1024,1024]{1,0:T(8,128)}";
