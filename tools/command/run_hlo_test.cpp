@@ -180,6 +180,8 @@ TEST(RunHlo, TheShareOfTheTimeThatTheCompilerEstimatesFarOtherwiseStandsBesideTh
     EXPECT_THAT(run(cycles, "", "").out, ::testing::ContainsRegex("costs +known: 1 instruction, [^;]*; in doubt: [0-9.]+ us, 1 [mu]s by the compiler's own cycles"));
     EXPECT_EQ(run(cycles, "", " --strict").status, exit_done) << "either may be wrong";
     EXPECT_THAT(run(cycles, "  z = f32[32768,32768] copy(y)\n", "").out, Not(HasSubstr("time in doubt")));
+    EXPECT_THAT(run(cycles, "  z = f32[32768,32768] copy(y)\n", "").out, ::testing::ContainsRegex("without an estimate of the compiler: 1 instruction, [0-9.]+ ms \\(100 % of the core's time\\)"));
+    EXPECT_THAT(run(cycles, "", "").out, Not(HasSubstr("without an estimate")));
   }
   EXPECT_THAT(run("16000", "", "").out, Not(HasSubstr("in doubt")));
   const ordered_json doubt = ordered_json::parse(run("1503000", "", " --format json").out)["coverage"]["in_doubt"];

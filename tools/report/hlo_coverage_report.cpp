@@ -42,6 +42,8 @@ Json coverage_json(const HloCoverage& coverage) {
   };
   const HloDoubt& doubt = coverage.in_doubt;
   json.set("in_doubt", Json{{"instructions", number(doubt.instructions)}, {"time_s", doubt.time.count()}, {"compiler_s", doubt.compiler.count()}, {"longer_s", doubt.longer.count()}});
+  for (const auto& [key, part] : {std::pair{"compared", &coverage.compared}, std::pair{"not_compared", &coverage.not_compared}})
+    json.set(key, Json{{"instructions", number(part->instructions)}, {"time_s", part->time.count()}});
   set_names("lower_bound_names", coverage.lower_bound_names);
   set_names("unknown_names", coverage.unknown_names);
   return json;
@@ -62,6 +64,11 @@ std::string coverage_text(const HloCoverage& coverage) {
   const HloDoubt& doubt = coverage.in_doubt;
   if (doubt.instructions > 0)
     text += fmt::format("; in doubt: {}, {} by the compiler's own cycles", to_text(doubt.time), to_text(doubt.compiler));
+  const HloCompared& rest = coverage.not_compared;
+  const double all = (coverage.compared.time + rest.time).count();
+  if (coverage.compared.instructions > 0 && rest.instructions > 0)
+    text += fmt::format("; without an estimate of the compiler: {:.0f} instruction{}, {} ({:.0f} % of the core's time)", rest.instructions, rest.instructions == 1 ? "" : "s", to_text(rest.time),
+                        all > 0 ? 100 * rest.time.count() / all : 0);
   return text;
 }
 

@@ -9,8 +9,7 @@ out here, so what is left are differences of counting. Status 1 where one is abo
   * the sums of all-reduces and reduce-scatters count
   * a custom-call whose author does not state its cost is nothing, but TopK: k for each element
   * a sort is n log2 n of all its elements, not of each row
-  * a reduction of several arrays is every operation of its computation for each element, not one
-  * a reduce-window is (taps of its window - 1) for each element of its result, the taps that read padding too, but where one dimension of it covers whole rows
+  * a reduce-window is (taps of its window - 1) times the operations of its function for each element of its result, the taps that read padding too, but where one dimension of it covers whole rows
     (HandleReduceWindow of hlo_cost_analysis.cc); podsim counts the work that it takes: in each dimension the taps that read an element, at most 3 for each element
 """
 import gzip
@@ -56,30 +55,25 @@ def comparisons(text):
     return more
 
 
-def reductions(text):
-    """What XLA counts of reductions of several arrays at once, as of an argmax, beyond one operation for each element: all operations of their computation."""
-    shapes = dict(re.findall(r"^\s*(?:ROOT )?(%[\w.-]+) = ([^()\s]+)", text, flags=re.MULTILINE))
-    bodies = dict(re.findall(r"^(%[\w.-]+) \([^\n]*\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL))
-    more = 0
-    for result, operand, body in re.findall(r" = \((\S+), [^=]*\) reduce\((%[\w.-]+), .*?to_apply=(%[\w.-]+)", text):
-        operations = sum(" = " in line and not re.search(r" (parameter|constant|tuple)\(", line) for line in bodies[body].splitlines())
-        more += (operations - 1) * (elements(shapes[operand]) - elements(result))
-    return more
-
-
 def pairs_of(text, separator, default):
     return [tuple(int(n) for n in part.split("_")) for part in text.split(separator)] if text else default
 
 
+def operations_of(body):
+    return sum(" = " in line and not re.search(r" (parameter|constant|tuple)\(", line) for line in body.splitlines())
+
+
 def windows(text):
-    """What XLA counts of reduce-windows of one array beyond podsim's count (reduce_window_operations() of workloads/hlo/task_costs.hpp)."""
+    """What XLA counts of reduce-windows beyond podsim's count (reduce_window_operations() of workloads/hlo/task_costs.hpp)."""
+    bodies = dict(re.findall(r"^(%[\w.-]+) \([^\n]*\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL))
     shapes = dict(re.findall(r"^\s*(?:ROOT )?(%[\w.-]+) = ([^()\s]+)", text, flags=re.MULTILINE))
 
     def dims_of(shape):
         return [int(n) for n in re.search(r"\[([\d,]*)\]", shape)[1].split(",") if n]
 
     more = 0
-    for result, operand, window in re.findall(r" = ([^(\s]\S*) reduce-window\((%[\w.-]+), .*?window=\{([^}]*)\}", text):
+    # Of several arrays the first: all have the same dimensions.
+    for result, operand, window, body in re.findall(r" = \(?([^(\s]\S*)(?: [^=]*\))? reduce-window\((%[\w.-]+), .*?window=\{([^}]*)\}.*?to_apply=(%[\w.-]+)", text):
         fields = dict(field.split("=") for field in window.split())
         if fields.keys() - {"size", "stride", "pad"}:
             continue  # dilated: none is stored
@@ -98,7 +92,7 @@ def windows(text):
             if size != 1:
                 ours += lines * min(taps, n if taps == n * m else 3 * max(n, m))
             lines *= m
-        more += theirs - ours
+        more += operations_of(bodies[body]) * (theirs - ours)
     return more
 
 
@@ -115,7 +109,7 @@ def shown(podsim, text_of_module):
 def main():
     podsim, folder = sys.argv[1], pathlib.Path((sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).parent / "modules"))
     worst = 0
-    print("| module | podsim | XLA | ratio | sums of collectives, comparisons, reductions | taps of windows | calls without a stated cost |\n|---|---|---|---|---|---|---|")
+    print("| module | podsim | XLA | ratio | sums of collectives, comparisons | taps of windows | calls without a stated cost |\n|---|---|---|---|---|---|---|")
     for module in sorted(folder.glob("*.hlo.gz")):
         beside = module.with_name(module.name.removesuffix(".hlo.gz") + ".json")
         theirs = flops_of_xla(json.loads(beside.read_text())) if beside.exists() else None
@@ -125,7 +119,7 @@ def main():
         counted = shown(podsim, text)
         once = counted["totals"]["each_once"]
         unstated = sum(call["flops"] + call["vector"] for call in counted["custom_calls"] if call["why"] != STATED)
-        sums = comparisons(text.decode()) + reductions(text.decode()) + sum(elements(row["shape"]) for row in counted["collectives"] if row["kind"] in ("all-reduce", "reduce-scatter"))
+        sums = comparisons(text.decode()) + sum(elements(row["shape"]) for row in counted["collectives"] if row["kind"] in ("all-reduce", "reduce-scatter"))
         taps = windows(text.decode())
         ours = once["flops"] + once["vector"] + sums + taps - unstated
         worst = max(worst, abs(ours / theirs - 1))

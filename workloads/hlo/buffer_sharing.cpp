@@ -39,7 +39,7 @@ bool updates_in_place(const HloInstruction& instruction) {
   return instruction.opcode == HloOpcode::scatter && instruction.operands.size() == of_one_array;
 }
 
-std::vector<int> updated_parameters(const HloComputation& fused) {
+std::vector<int> updated_parameters(const HloModule& module, const HloComputation& fused) {
   std::vector<int> updated;
   if (fused.root == HloInstruction::missing) return updated;
   const auto instruction = [&](int number) -> const HloInstruction& { return fused.instructions[static_cast<std::size_t>(number)]; };
@@ -50,8 +50,11 @@ std::vector<int> updated_parameters(const HloComputation& fused) {
   };
   const auto target = [&](int number) {
     number = behind_bitcasts(number);
-    if (number == HloInstruction::missing || !updates_in_place(instruction(number))) return -1;
-    number = behind_bitcasts(instruction(number).operands[0]);
+    if (number == HloInstruction::missing) return -1;
+    const HloComputation* const inside = instruction(number).opcode == HloOpcode::fusion ? called(module, instruction(number), HloRole::calls) : nullptr;
+    const std::vector<int> updated = inside != nullptr ? updated_parameters(module, *inside) : std::vector<int>{updates_in_place(instruction(number)) ? 0 : -1};
+    if (updated.size() != 1 || updated[0] < 0 || static_cast<std::size_t>(updated[0]) >= instruction(number).operands.size()) return -1;
+    number = behind_bitcasts(instruction(number).operands[static_cast<std::size_t>(updated[0])]);
     return number != HloInstruction::missing && instruction(number).opcode == HloOpcode::parameter ? static_cast<int>(instruction(number).number)
                                                                                                    : -1;
   };
@@ -76,6 +79,14 @@ std::vector<Overwrite> overwrites_of_fused(const HloComputation& fused) {
     for (const int operand : fused.instructions[i].operands)
       if (operand != HloInstruction::missing) users[static_cast<std::size_t>(operand)].push_back(i);
   const auto is_result = [&](std::size_t i) { return std::find(results.begin(), results.end(), static_cast<int>(i)) != results.end(); };
+  if (const HloInstruction& sort = fused.instructions[root]; sort.opcode == HloOpcode::sort) {
+    for (std::size_t n = 0; n < sort.operands.size(); ++n) {
+      const auto parameter = std::find(fused.parameters.begin(), fused.parameters.end(), sort.operands[n]);
+      if (parameter != fused.parameters.end() && *parameter != HloInstruction::missing && users[static_cast<std::size_t>(*parameter)].size() == 1)
+        overwrites.push_back({static_cast<std::size_t>(parameter - fused.parameters.begin()), n});
+    }
+    return overwrites;
+  }
   std::vector<std::size_t> reached(count);  // the parameter plus one whose elements an instruction needs
   for (std::size_t p = 0; p < fused.parameters.size(); ++p) {
     if (fused.parameters[p] == HloInstruction::missing) continue;

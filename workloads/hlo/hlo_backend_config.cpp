@@ -2,6 +2,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <limits>
@@ -165,6 +166,17 @@ void read_offloaded_strategy(const Field& offload, HloAttributes& attributes) {
   }
 }
 
+/// {"index_known_bits": [{"zeroes": "4294966272", ..}]}, one of each index: what divides it follows from its lowest bits that are zero.
+void read_index_multiples(const Field& indices, HloAttributes& attributes) {
+  constexpr int most_bits = 62;
+  simdjson::dom::array known;
+  if (indices["index_known_bits"].get(known) != simdjson::SUCCESS) return;
+  for (const simdjson::dom::element element : known) {
+    const auto zeroes = integer_in(Field{simdjson::dom::element{element}}["zeroes"]);
+    attributes.index_multiples.push_back(std::int64_t{1} << std::min(most_bits, std::countr_one(static_cast<std::uint64_t>(zeroes.value_or(0)))));
+  }
+}
+
 bool is_told(const Field& field) { return field.error() == simdjson::SUCCESS && !field.is_null(); }
 bool is_amount(const Field& field) {
   const auto number = integer_in(field);
@@ -177,7 +189,7 @@ HloConfigProblem read_backend_config(const std::string& json, HloAttributes& att
   // Most have none of these words, and are only kept.
   const auto says = [&](std::string_view word) { return json.find(word) != std::string::npos; };
   if (!says("known_trip_count") && !says("estimated_cycles") && !says("is_sync") && !says("cost_estimate") && !says("dot_dimension_numbers") && !says("\"strategy\"") && !says("DAllGather") && !says("cudnn_conv_backend_config") && !says("gemm_backend_config") &&
-      !says("ici_strategy_config"))
+      !says("ici_strategy_config") && !says("index_known_bits"))
     return {};
   simdjson::dom::parser parser;
   simdjson::dom::element config;
@@ -196,6 +208,7 @@ HloConfigProblem read_backend_config(const std::string& json, HloAttributes& att
   for (const char* const of_queries_and_keys : {"bmm1_dot_dimension_numbers", "bmm2_grad_gemm2_dot_dimension_numbers"}) read_product_dimensions(attention[of_queries_and_keys], attributes);
   read_library_product(config["cudnn_conv_backend_config"], of_cudnn, attributes);
   read_library_product(config["gemm_backend_config"], of_cublas, attributes);
+  read_index_multiples(config["indices_config"], attributes);
   read_emitter(config["collective_algorithm_config"], attributes);
   read_strategy(config["collective_algorithm_config"], attributes);
   read_offloaded_strategy(config["collective_offload_config"], attributes);

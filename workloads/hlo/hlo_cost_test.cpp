@@ -63,6 +63,24 @@ TEST(HloCost, WindowsAreReducedOneDimensionAfterTheOther) {
   EXPECT_EQ(window_operations("f32[16,16]", "f32[8,8]", "size=2x2 stride=2x2"), 16 * 16 + 8 * 16) << "not 4 taps for each of 64";
 }
 
+/// As XLA counts a reduction and a scatter: every operation of the function for each two elements.
+TEST(HloCost, AReductionTakesTheOperationsOfItsFunction) {
+  const std::string norm = "%norm { a = f32[] parameter(0)\n b = f32[] parameter(1)\n c = f32[] multiply(a, a)\n d = f32[] multiply(b, b)\n e = f32[] add(c, d)\n ROOT f = f32[] sqrt(e) }\n";
+  const std::string largest =
+      "%largest { a = f32[] parameter(0)\n i = s32[] parameter(1)\n b = f32[] parameter(2)\n j = s32[] parameter(3)\n g = pred[] compare(a, b), direction=GE\n m = f32[] maximum(a, b)\n k = s32[] select(g, i, j)\n"
+      " ROOT t = (f32[], s32[]) tuple(m, k) }\n";
+  const std::string sum = "%sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT m = f32[] add(a, b) }\n", second = "%second { a = f32[] parameter(0)\n ROOT b = f32[] parameter(1) }\n";
+  const std::string array = "ENTRY e { p = f32[8,100] parameter(0)\n z = f32[] constant(0)\n ", both = "q = s32[8,100] parameter(1)\n y = s32[] constant(0)\n ";
+  EXPECT_EQ(cost_of(sum + array + "ROOT r = f32[8] reduce(p, z), dimensions={1}, to_apply=%sum }\n").vector, 8 * 99);
+  EXPECT_EQ(cost_of(norm + array + "ROOT r = f32[8] reduce(p, z), dimensions={1}, to_apply=%norm }\n").vector, 4 * 8 * 99);
+  EXPECT_EQ(cost_of(largest + array + both + "ROOT r = (f32[8], s32[8]) reduce(p, q, z, y), dimensions={1}, to_apply=%largest }\n").vector, 3 * 8 * 99);
+  EXPECT_EQ(cost_of(norm + array + "ROOT r = f32[8,1] reduce-window(p, z), window={size=1x100}, to_apply=%norm }\n").vector, 4 * 8 * 100);
+  EXPECT_EQ(cost_of(largest + array + both + "ROOT r = (f32[8,1], s32[8,1]) reduce-window(p, q, z, y), window={size=1x100}, to_apply=%largest }\n").vector, 3 * 8 * 100);
+  const std::string rows = "i = s32[5,1] parameter(1)\n u = f32[5,100] parameter(2)\n ROOT r = f32[8,100] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=";
+  EXPECT_EQ(cost_of(sum + array + rows + "%sum }\n").vector, 500);
+  EXPECT_EQ(cost_of(second + array + rows + "%second }\n").vector, 0) << "writes over what was there";
+}
+
 TEST(HloCost, KernelsCostWhatTheirAuthorStates) {
   const std::string call =
       " a = bf16[64,128] parameter(0)\n b = bf16[128,32]{1,0:S(1)} parameter(1)\n ROOT r = bf16[64,32] custom-call(a, b), custom_call_target=\"tpu_custom_call\", backend_config=";

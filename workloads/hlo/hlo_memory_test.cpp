@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "workloads/hlo/buffer_heap.hpp"
@@ -70,6 +71,17 @@ TEST(HloMemoryRules, AnAsynchronousFusionUpdatesInPlace) {
   EXPECT_EQ(memory->hbm, 4 * one + one + Bytes{4}) << "the array, the parameter, and the context or the result";
 }
 
+/// As libtpu writes a scatter: a fusion with a fusion in it.
+TEST(HloMemoryRules, AFusionInAFusionUpdatesInPlace) {
+  const HloModule module = module_of(
+      "HloModule m, is_scheduled=true\n%g { a = f32[4,1024] parameter(0)\n x = f32[1,1024] parameter(1)\n i = s32[] constant(0)\n ROOT d = f32[4,1024] dynamic-update-slice(a, x, i, i) }\n"
+      "%f { x = f32[1,1024] parameter(0)\n a = f32[4,1024] parameter(1)\n e = f32[1,1024] negate(x)\n ROOT d = f32[4,1024] fusion(a, e), kind=kLoop, calls=%g }\n"
+      "ENTRY e { x = f32[1,1024] parameter(0)\n a = f32[4,1024] parameter(1)\n ROOT r = f32[4,1024] fusion(x, a), kind=kLoop, calls=%f }\n");
+  const auto fused = std::ranges::find(module.computations, "f", &HloComputation::name);
+  ASSERT_NE(fused, module.computations.end());
+  EXPECT_EQ(hlo_buffers::updated_parameters(module, *fused), std::vector<int>{1});
+}
+
 TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
   const auto overwritten = [](const std::string& body) {
     const HloModule module = module_of("HloModule m\n%s { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT c = f32[] add(p, q) }\n%f { p = f32[8,128] parameter(0)\n" + body +
@@ -82,6 +94,7 @@ TEST(HloMemoryRules, AFusionWritesOverWhatItReadsInPlaceOrReducesBefore) {
   using Overwrites = std::vector<hlo_buffers::Overwrite>;
   const std::string sum = " z = f32[] constant(0)\n e = f32[8,128] exponential(p)\n s = f32[8] reduce(e, z), dimensions={1}, to_apply=%s\n";
   EXPECT_EQ(overwritten(" ROOT e = f32[8,128] exponential(p)"), (Overwrites{{0, 0}}));
+  EXPECT_EQ(overwritten(" i = s32[8,128] iota(), iota_dimension=1\n ROOT s = (f32[8,128], s32[8,128]) sort(p, i), dimensions={1}, to_apply=%l"), (Overwrites{{0, 0}})) << "in place";
   EXPECT_EQ(overwritten(" e = f32[8,128] exponential(p)\n ROOT t = f32[128,8] transpose(e), dimensions={1,0}"), Overwrites{});
   EXPECT_EQ(overwritten(sum + " ROOT t = (f32[8,128], f32[8]) tuple(e, s)"), (Overwrites{{0, 0}}));
   // A reduction whose sum the other result needs is not made first.

@@ -116,6 +116,7 @@ struct HloAttributes {
   // Of backend_config and frontend_attributes:
   std::optional<std::int64_t> known_trip_count{};
   std::optional<std::int64_t> estimated_cycles{};  // of the TPU's window_config; 0 and 2^63-1 mean not told
+  std::vector<std::int64_t> index_multiples{};     // of indices_config: a power of two that divides each index of a dynamic-slice or an update
   std::optional<HloStatedCost> stated_cost{};      // of custom_call_config
   std::optional<HloLibraryProduct> library_product{};  // of cudnn_conv_backend_config and gemm_backend_config
   std::optional<HloStrategy> strategy{};           // of a collective, or of the fusion with it

@@ -247,6 +247,10 @@ class Counter {
     share.instructions += times;
     share.bytes += times * cost.bytes;
     share.time = share.time + times * time;
+    if (!is_collective(instruction.opcode)) {
+      HloCompared& part = cycles ? coverage.compared : coverage.not_compared;
+      part.instructions += times, part.time += times * time;
+    }
     if (cost.evidence == HloEvidence::lower_bound) coverage.lower_bound_names[cost.not_known] += times;
     if (cost.evidence == HloEvidence::unknown) coverage.unknown_names[cost.not_known] += times;
   }

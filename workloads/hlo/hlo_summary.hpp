@@ -130,6 +130,12 @@ struct HloDoubt {
   Seconds longer{};            // of each the longer of the two: what the machine takes for next to nothing is in doubt, too
 };
 
+/// Executions on the core, and their time on the machine. Collectives, whose time links decide, are left out.
+struct HloCompared {
+  double instructions = 0;
+  Seconds time{};
+};
+
 /// FLOPs of one device by the type whose rate they have, each as often as it runs: of products and custom-calls; Fourier transforms are f32's.
 struct HloFlops {
   std::array<double, product_dtype_count> of{};
@@ -141,6 +147,7 @@ struct HloCoverage {
   HloCovered known{}, estimated{}, lower_bound{}, unknown{};  // by HloEvidence
   std::map<std::string, double> lower_bound_names{}, unknown_names{};  // executions by target, kernel or opcode
   HloDoubt in_doubt{};  // of all of these
+  HloCompared compared{}, not_compared{};  // by whether the compiler wrote estimated cycles for them: without, nothing says whether they are in doubt
   [[nodiscard]] double instructions() const { return known.instructions + estimated.instructions + lower_bound.instructions + unknown.instructions; }
   [[nodiscard]] Seconds time() const { return known.time + estimated.time + lower_bound.time + unknown.time; }
 };

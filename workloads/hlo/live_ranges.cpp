@@ -235,7 +235,7 @@ class LiveRanges {
     if (wrapped == nullptr || wrapped->root == HloInstruction::missing) return {};
     const HloInstruction& root = wrapped->instructions[static_cast<std::size_t>(wrapped->root)];
     const HloComputation* const fused = root.opcode == HloOpcode::fusion ? called(module_, root, HloRole::calls) : nullptr;
-    std::vector<int> updated = fused != nullptr ? updated_parameters(*fused) : std::vector<int>{};
+    std::vector<int> updated = fused != nullptr ? updated_parameters(module_, *fused) : std::vector<int>{};
     for (int& operand : updated) {  // of the fusion -> of the start
       const int given = operand >= 0 && static_cast<std::size_t>(operand) < root.operands.size() ? root.operands[static_cast<std::size_t>(operand)] : HloInstruction::missing;
       const HloInstruction* const parameter = given == HloInstruction::missing ? nullptr : &wrapped->instructions[static_cast<std::size_t>(given)];
@@ -260,7 +260,7 @@ class LiveRanges {
     const HloComputation* const inside = called(module_, instruction, HloRole::calls);
     if (inside == nullptr) return leaves;
     const auto [found, is_new] = sharing_of_.try_emplace(inside);  // many fusions may call one computation
-    if (is_new) found->second = {updated_parameters(*inside), overwrites_of_fused(*inside)};
+    if (is_new) found->second = {updated_parameters(module_, *inside), overwrites_of_fused(*inside)};
     const auto& [updated, overwrites] = found->second;
     for (std::size_t leaf = 0; leaf < std::min(leaves.size(), updated.size()); ++leaf) {
       const Leaves* const target = updated[leaf] >= 0 ? operand(instruction, static_cast<std::size_t>(updated[leaf])) : nullptr;

@@ -20,12 +20,6 @@ double registers_of(const HloShape& array) {
 
 std::int64_t extent(const HloShape& array, std::int64_t dimension) { return dimension < 0 ? 1 : array.dims[static_cast<std::size_t>(dimension)]; }
 
-/// Rows of a tile, which are moved whole along the sublanes.
-std::int64_t rows_of_a_tile(const HloShape& array) {
-  if (array.layout.tiles.empty() || array.layout.tiles.front().size() < 2) return sublanes_of_a_register;
-  return std::max(std::int64_t{1}, array.layout.tiles.front()[array.layout.tiles.front().size() - 2]);
-}
-
 /// Of elements that are not neighbours any more, or become some, along a dimension of `array`.
 double cycles_of_spacing(const HloShape& array, std::int64_t dimension) {
   const auto [lanes, sublanes] = lanes_and_sublanes(array);
@@ -33,12 +27,37 @@ double cycles_of_spacing(const HloShape& array, std::int64_t dimension) {
   return dimension == lanes ? lane_by_lane : dimension == sublanes ? to_other_sublanes : 0;
 }
 
-/// Of elements that move by so many places along a dimension of `array`.
-double cycles_of_shift(const HloShape& array, std::int64_t dimension, std::int64_t places) {
+/// Cycles of a register that is shifted.
+struct ShiftCycles {
+  double lanes = to_other_lanes, sublanes = to_other_sublanes;
+};
+constexpr ShiftCycles of_an_update{7, 3};
+
+/// Of elements that move by so many places, or a multiple of them, along a dimension of `array`.
+double cycles_of_shift(const HloShape& array, std::int64_t dimension, std::int64_t places, ShiftCycles shift = {}) {
   const auto [lanes, sublanes] = lanes_and_sublanes(array);
   if (dimension < 0) return 0;
-  if (dimension == lanes) return places % lanes_of_a_register != 0 ? to_other_lanes : 0;
-  return dimension == sublanes && places % rows_of_a_tile(array) != 0 ? to_other_sublanes : 0;
+  if (dimension == lanes) return places % lanes_of_a_register != 0 ? shift.lanes : 0;
+  return dimension == sublanes && places % rows_of_a_tile(array) != 0 ? shift.sublanes : 0;
+}
+
+/// What divides an index of a dynamic slice or update, which are its operands from `first_index` on; a constant itself.
+std::int64_t divisor_of_index(const HloComputation& computation, const HloInstruction& instruction, std::size_t first_index, std::size_t dimension) {
+  const std::vector<std::int64_t>& known = instruction.attributes->index_multiples;
+  if (dimension < known.size()) return known[dimension];
+  const std::size_t position = first_index + dimension;
+  if (position >= instruction.operands.size() || instruction.operands[position] == HloInstruction::missing) return 1;
+  const HloInstruction& index = computation.instructions[static_cast<std::size_t>(instruction.operands[position])];
+  const std::vector<std::int64_t>& value = index.attributes->literal.integers;
+  return index.opcode == HloOpcode::constant && value.size() == 1 ? value.front() : 1;
+}
+
+/// `part` of `whole` begins at indices that may be computed.
+double cycles_of_indexed_part(const HloComputation& computation, const HloInstruction& instruction, std::size_t first_index, const HloShape& whole, const HloShape& part, ShiftCycles shift) {
+  double most = 0;
+  for (std::size_t d = 0; d < whole.rank() && d < part.rank(); ++d)
+    if (part.dims[d] != whole.dims[d]) most = std::max(most, cycles_of_shift(whole, static_cast<std::int64_t>(d), divisor_of_index(computation, instruction, first_index, d), shift));
+  return most * registers_of(part);
 }
 
 double cycles_of_slice(const HloShape& from, const HloInstruction& slice) {
@@ -85,6 +104,11 @@ double cycles_of_broadcast(const HloShape& from, const HloInstruction& broadcast
 
 }  // namespace
 
+std::int64_t rows_of_a_tile(const HloShape& array) {
+  if (array.layout.tiles.empty() || array.layout.tiles.front().size() < 2) return sublanes_of_a_register;
+  return std::max(std::int64_t{1}, array.layout.tiles.front()[array.layout.tiles.front().size() - 2]);
+}
+
 LanesAndSublanes lanes_and_sublanes(const HloShape& array) {
   LanesAndSublanes found;
   for (const std::int64_t d : array.layout.minor_to_major) {
@@ -93,6 +117,39 @@ LanesAndSublanes lanes_and_sublanes(const HloShape& array) {
     found.lanes = d;
   }
   return found;
+}
+
+double stores_of_reshape(const HloShape& from, const HloShape& to) {
+  constexpr std::int64_t whole = sublanes_of_a_register, far_apart = 512, regrouped = 2, unaligned = 4;
+  if (!from.is_array() || !to.is_array()) return 0;
+  const auto [lanes_from, sublanes_from] = lanes_and_sublanes(from);
+  const auto [lanes_to, sublanes_to] = lanes_and_sublanes(to);
+  if (lanes_from < 0 || lanes_to < 0) return 0;
+  const std::int64_t before = extent(from, lanes_from), after = extent(to, lanes_to), rows_from = std::min(whole, rows_of_a_tile(from)), rows_to = std::min(whole, rows_of_a_tile(to));
+  const auto packed = [](std::int64_t rows) { return rows > 1 && rows < whole ? whole / rows : 0; };
+  std::int64_t stores = whole;
+  if (before == after) {
+    const auto fills_tiles = [](const HloShape& array, std::int64_t dimension, std::int64_t rows) { return extent(array, dimension) % rows == 0; };
+    if (rows_from != rows_to)
+      stores = whole / std::min(rows_from, rows_to);
+    else if (extent(from, sublanes_from) == extent(to, sublanes_to) || (fills_tiles(from, sublanes_from, rows_from) && fills_tiles(to, sublanes_to, rows_to)))
+      return 0;
+    else
+      stores = regrouped;
+  } else if (sublanes_from < 0 || sublanes_to < 0) {
+    stores = regrouped;
+  } else if (before % after == 0 || after % before == 0) {
+    const std::int64_t times = std::max(before / after, after / before);
+    if (before % lanes_of_a_register != 0 || after % lanes_of_a_register != 0)
+      stores = unaligned;
+    else if (after > before)
+      stores = std::min(whole, 3 + times);
+    else if (rows_to < whole)
+      stores = std::clamp(whole * after / far_apart, regrouped, whole);  // each row into tiles of its own
+    else
+      stores = times < whole && after > lanes_of_a_register ? times : std::clamp(before / far_apart, std::int64_t{1}, whole);
+  }
+  return static_cast<double>(stores + packed(rows_from) + packed(rows_to)) * std::min(registers_of(from), registers_of(to));
 }
 
 double cycles_of_moved_lanes(const HloComputation& computation, const HloInstruction& instruction, bool is_fused) {
@@ -107,12 +164,14 @@ double cycles_of_moved_lanes(const HloComputation& computation, const HloInstruc
   switch (instruction.opcode) {
     case HloOpcode::reverse: return cycles_of_reverse(instruction);
     case HloOpcode::transpose: return cycles_of_transpose(from, instruction);
-    case HloOpcode::copy:
-    case HloOpcode::reshape: {
+    case HloOpcode::copy: {
       const std::int64_t before = lanes_and_sublanes(from).lanes, after = lanes_and_sublanes(to).lanes;
-      if (before < 0 || after < 0) return 0;
-      const bool moves = instruction.opcode == HloOpcode::copy ? before != after : extent(from, before) != extent(to, after);
-      return moves ? to_other_lanes * std::min(registers_of(from), registers_of(to)) : 0;
+      return before >= 0 && after >= 0 && before != after ? to_other_lanes * std::min(registers_of(from), registers_of(to)) : 0;
+    }
+    case HloOpcode::dynamic_slice: return cycles_of_indexed_part(computation, instruction, 1, from, to, {});
+    case HloOpcode::dynamic_update_slice: {
+      const HloInstruction* const update = operand(1);
+      return update == nullptr ? 0 : cycles_of_indexed_part(computation, instruction, 2, to, *update->shape, is_fused ? ShiftCycles{} : of_an_update);
     }
     case HloOpcode::slice: return cycles_of_slice(from, instruction);
     case HloOpcode::pad: return cycles_of_pad(from, instruction);

@@ -242,8 +242,17 @@ Seconds HloTaskCosts::core_time(const HloComputation& computation, const HloInst
 
 Seconds HloTaskCosts::time_of_lanes(const HloComputation& computation, const HloInstruction& instruction, bool is_fused) const {
   if (!kernels_) return {};
-  const bool is_shared = instruction.opcode != HloOpcode::reverse && instruction.opcode != HloOpcode::reshape;  // between the cores of a device: seen in the code for v4 and v5p
+  if (const HloShape* const from = operand(computation, instruction, 0); instruction.opcode == HloOpcode::reshape && from != nullptr)
+    return stores_of_reshape(*from, *instruction.shape) * time_of_store_on_a_core(*kernels_);  // not shared between the cores of a device: seen in the code for v4 and v5p
+  const bool is_shared = instruction.opcode != HloOpcode::reverse;  // seen there, too
   return cycles_of_moved_lanes(computation, instruction, is_fused) / (is_shared ? kernels_->cores : 1) * kernels_->cycle;
+}
+
+double HloTaskCosts::operations_of_function(const HloInstruction& instruction) {
+  for (const HloCall& call : instruction.calls)
+    if (call.role == HloRole::to_apply)
+      if (const auto function = inside(call.computation)) return function->vector;
+  return 1;  // of a cut file
 }
 
 Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation, int position) {
@@ -272,19 +281,23 @@ Expected<HloTaskCost> HloTaskCosts::arithmetic(const HloComputation& computation
       return cost;
     }
     case HloOpcode::copy:
-      if (kernels_ && first != nullptr) cost.core = loaded_row_by_row(*first, *instruction.shape) / kernels_->vmem_load;
+      if (kernels_ && first != nullptr) cost.core = time_of_copied_rows(*kernels_, *first, *instruction.shape);
       return cost;
-    case HloOpcode::reduce: cost.vector = elements(first); return cost;
+    case HloOpcode::reduce: {
+      const HloShape& made = instruction.shape->is_array() || instruction.shape->elements.empty() ? *instruction.shape : instruction.shape->elements.front();
+      cost.vector = operations_of_function(instruction) * std::max(0.0, elements(first) - elements(&made));
+      return cost;
+    }
     case HloOpcode::scatter:
     case HloOpcode::gather:
-      cost = estimated(instruction.opcode == HloOpcode::gather ? 0 : elements(operand(computation, instruction, instruction.operands.size() / 2 + 1)), "accesses by index");
+      cost = estimated(instruction.opcode == HloOpcode::gather ? 0 : operations_of_function(instruction) * elements(operand(computation, instruction, instruction.operands.size() / 2 + 1)), "accesses by index");
       cost.core = core_time(computation, instruction);
       return cost;
     case HloOpcode::reduce_window:
-      if (first != nullptr && first->is_array() && instruction.shape->is_array())
-        cost.vector = reduce_window_operations(*first, *instruction.shape, instruction.attributes->window);
-      else if (first != nullptr && first->is_array() && !instruction.shape->elements.empty())
-        cost.vector = number(static_cast<std::int64_t>(instruction.shape->elements.size())) * reduce_window_operations(*first, instruction.shape->elements.front(), instruction.attributes->window);
+      if (first != nullptr && first->is_array() && (instruction.shape->is_array() || !instruction.shape->elements.empty())) {
+        const HloShape& made = instruction.shape->is_array() ? *instruction.shape : instruction.shape->elements.front();
+        cost.vector = operations_of_function(instruction) * reduce_window_operations(*first, made, instruction.attributes->window);
+      }
       return cost;
     case HloOpcode::select_and_scatter: {  // each place of the source compares the taps of its window
       const HloShape* const source = operand(computation, instruction, 1);

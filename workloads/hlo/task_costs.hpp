@@ -26,7 +26,7 @@ struct HloTaskCost {
   /// two or three positions lie side by side. Groups of few features lie side by side in the lanes: of a depthwise convolution 128.
   /// Source: cycles that libtpu 0.0.42.1 estimates, validation/aot/README.md.
   std::optional<HloProduct> product{};
-  double vector = 0;                    // one for each element of a result of elementwise work, and for each one that is reduced
+  double vector = 0;                    // one for each element of a result of elementwise work; of each two elements that are reduced to one the operations of the function
   double transforms = 0;                // of `vector`: of Fourier transforms
   double bytes = 0;                     // read and written in HBM: values in other memory spaces cost none
   std::int64_t products = 0;            // dots and convolutions in it
@@ -82,6 +82,8 @@ class HloTaskCosts {
   Expected<HloTaskCost> arithmetic(const HloComputation& computation, int instruction);
   [[nodiscard]] Seconds core_time(const HloComputation& computation, const HloInstruction& instruction) const;
   [[nodiscard]] Seconds time_of_lanes(const HloComputation& computation, const HloInstruction& instruction, bool is_fused) const;
+  /// Of the computation to_apply of a reduction or scatter, for two elements, or two of each array.
+  double operations_of_function(const HloInstruction& instruction);
   HloTaskCost custom_call(const HloComputation& computation, const HloInstruction& call);
   /// What cub takes for the sort in it, if the module is one of the GPU's compiler.
   void add_radix_sort(HloTaskCost& cost) const;

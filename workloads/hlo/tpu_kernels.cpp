@@ -32,6 +32,12 @@ std::int64_t tile_bytes(const HloShape& array) {
   return bits / 8;
 }
 
+/// A store fills one tile of fewer than eight rows, and no less than a row of lanes.
+std::int64_t stores_of_a_register(const HloShape& array) {
+  const std::int64_t tile = tile_bytes(array);
+  return tile <= row_bytes ? sublanes : rows_of_a_tile(array) < sublanes ? std::max(std::int64_t{1}, register_bytes / tile) : 1;
+}
+
 /// Bytes of the registers whose stores write an array, or the arrays of a tuple, on the chip; `of`: their padded bytes.
 double stored(const HloShape& shape, double& of) {
   double sum = 0;
@@ -39,7 +45,7 @@ double stored(const HloShape& shape, double& of) {
   if (!shape.is_array()) return sum;
   const auto bytes = static_cast<double>(device_bytes_on_chip(shape).count());
   of += bytes;
-  return bytes * static_cast<double>(tile_bytes(shape) <= row_bytes ? sublanes : 1);
+  return bytes * static_cast<double>(stores_of_a_register(shape));
 }
 
 }  // namespace
@@ -50,11 +56,16 @@ Seconds time_on_chip(const TpuKernels& kernels, const HloTraffic::Amount& traffi
   return std::max(traffic.read / kernels.vmem_load, each * (traffic.written / kernels.vmem_store));
 }
 
-Bytes loaded_row_by_row(const HloShape& from, const HloShape& to) {
-  if (!from.is_array() || !to.is_array() || from.dims != to.dims || tile_bytes(from) <= row_bytes || tile_bytes(to) <= row_bytes) return Bytes{};
+Seconds time_of_store_on_a_core(const TpuKernels& kernels) { return Bytes{kernels.cores * register_bytes} / kernels.vmem_store; }
+
+Seconds time_of_copied_rows(const TpuKernels& kernels, const HloShape& from, const HloShape& to) {
+  if (!from.is_array() || !to.is_array() || from.dims != to.dims || tile_bytes(from) <= row_bytes || rows_of_a_tile(to) == 1) return {};
   const auto [lanes, before] = lanes_and_sublanes(from);
   const auto [same_lanes, after] = lanes_and_sublanes(to);
-  return lanes == same_lanes && before != after ? sublanes * std::min(device_bytes(to), Bytes{std::numeric_limits<std::int64_t>::max() / sublanes}) : Bytes{};
+  if (lanes != same_lanes || before == after) return {};
+  const Bytes bytes = std::min(device_bytes(to), Bytes{std::numeric_limits<std::int64_t>::max() / sublanes});
+  const std::int64_t stores = stores_of_a_register(to);
+  return sublanes * bytes / kernels.vmem_load + (stores > 1 ? stores : 0) * bytes / kernels.vmem_store;
 }
 
 // Bundles of the code that libtpu 0.0.42.1 makes for v5e, v6e about as many, 2026-11-28 (README.md, Small kernels).

@@ -17,13 +17,17 @@ struct TpuKernels {
   BytesPerSecond vmem_load, vmem_store;  // of its vector registers
 };
 
-/// All that a kernel computes comes out of the memory on the chip and goes back there through vector registers, loads beside stores; a store fills one row of lanes of a
-/// register where the tiles of the result are no larger. `traffic`: padded bytes of its arrays in VMEM, or in v4's CMEM, whose own bandwidth is not known: a kernel loads
+/// All that a kernel computes comes out of the memory on the chip and goes back there through vector registers, loads beside stores; a store fills one tile of the result
+/// where that has fewer than eight rows. `traffic`: padded bytes of its arrays in VMEM, or in v4's CMEM, whose own bandwidth is not known: a kernel loads
 /// registers from there, or has it moved through VMEM.
 Seconds time_on_chip(const TpuKernels& kernels, const HloTraffic::Amount& traffic, const HloShape& result);
 
-/// What a copy loads that keeps the dimension in the lanes and puts another one beside it into the sublanes: each row of lanes of a register by itself. 0: another copy.
-Bytes loaded_row_by_row(const HloShape& from, const HloShape& to);
+/// Of one register by one of the cores of a device.
+Seconds time_of_store_on_a_core(const TpuKernels& kernels);
+
+/// What a copy takes that keeps the dimension in the lanes and puts another one beside it into the sublanes: it loads each row of lanes of a register by itself, and behind that
+/// stores the tiles of the result, where they have fewer than eight rows. 0: another copy.
+Seconds time_of_copied_rows(const TpuKernels& kernels, const HloShape& from, const HloShape& to);
 
 /// Rows that a gather or scatter moves one after the other: the cycles of a row of so many bytes, by where the array lies that it is read from or written into. What a
 /// scatter waits for between reading a row of HBM and writing it back is not known and not in it.

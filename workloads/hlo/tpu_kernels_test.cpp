@@ -115,6 +115,17 @@ TEST(TpuKernels, WhatTakesNextToNothingIsInDoubtByTheCompilersTime) {
   EXPECT_THAT(trust("1400").other_estimates, IsEmpty()) << "less than a microsecond, and once";
 }
 
+/// A copy of 1 ms, without an estimate, beside what has one.
+TEST(TpuKernels, WhatTheCompilerEstimatedNothingOfIsCounted) {
+  const HloCoverage coverage = trust_of(module_of("HloModule m, is_scheduled=true\nENTRY e { b = f32[10000,10000] parameter(1)\n c = f32[10000,10000] copy(b)\n x = f32[8]{0:S(1)} parameter(0)\n"
+                                                  " ROOT y = f32[8]{0:S(1)} negate(x)" + std::string{of_libtpu} + " }\n"),
+                                        v5e()).coverage;
+  EXPECT_EQ(coverage.compared.instructions, 1);
+  EXPECT_EQ(coverage.not_compared.instructions, 1);
+  EXPECT_NEAR(coverage.not_compared.time.count(), 1e-3, 2e-5);
+  EXPECT_NEAR((coverage.compared.time + coverage.not_compared.time).count(), coverage.time().count(), 1e-12);
+}
+
 /// A register is 4096 bytes: f32[1024,1024] has 1024 of them.
 TEST(TpuKernels, AKernelInVmemTakesItsLoadsOrItsStores) {
   const std::string array = "f32[1024,1024]{1,0:T(8,128)S(1)}", in_hbm = "f32[1024,1024]{1,0:T(8,128)}";
@@ -180,13 +191,30 @@ TEST(TpuKernels, APartOfAnArrayInVmemTakesWholeRegisters) {
   EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n i = s32[] parameter(2)\n o = s32[] constant(0)\n ROOT r = f32[1,131072]{1,0:T(8,128)} "
                                                                    "dynamic-slice(a, i, o), dynamic_slice_sizes={1,131072}")
                          .core),
-              1024 / 3.0, 1e-3)
-      << "a row of each of 1024 tiles, whose other seven are loaded with it";
+              1024, 1e-3)
+      << "a row of each of 1024 tiles, whose other seven are loaded with it, three in a cycle; each row comes into the first sublane of another register";
   EXPECT_NEAR(cycles(cost_on(v5e(), "a = " + array + " parameter(1)\n u = f32[1,131072]{1,0:T(1,128)S(1)} parameter(2)\n i = s32[] parameter(3)\n o = s32[] constant(0)\n ROOT r = " + array +
                                         " dynamic-update-slice(a, u, i, o)")
                          .core),
               1024, 1e-3)
       << "stored into 1024 tiles";
+}
+
+/// Arrays of 512 registers.
+TEST(TpuKernels, AStoreIntoTilesOfFewRowsFillsOneOfThem) {
+  const auto core = [](const std::string& from, const std::string& to) { return cycles(cost_on(v5e(), "a = f32[512,1024]{1,0:" + from + "S(1)} parameter(1)\n ROOT r = f32[512,1024]{1,0:" + to + "S(1)} copy(a)").core); };
+  EXPECT_NEAR(core("T(8,128)", "T(2,128)"), 4 * 512, 1e-3) << "code of v5e: 2119";
+  EXPECT_NEAR(core("T(8,128)", "T(4,128)"), 2 * 512, 1e-3) << "code of v5e: 1036";
+  EXPECT_NEAR(core("T(2,128)", "T(8,128)"), 512, 1e-3) << "code of v5e: 524";
+}
+
+/// Another dimension comes into the sublanes: 8 loads of each register, three in a cycle, then the stores of the result's tiles.
+TEST(TpuKernels, RowsThatAreCopiedIntoTilesOfFewRowsAreLoadedAndStored) {
+  const auto core = [](const std::string& to) { return cycles(cost_on(v5e(), "a = f32[128,4,1024]{2,0,1:T(8,128)} parameter(1)\n ROOT r = f32[128,4,1024]{2,1,0:" + to + "} copy(a)").core); };
+  EXPECT_NEAR(core("T(4,128)"), (8 / 3.0 + 2) * 512, 1e-3) << "code of v5e: 2575";
+  EXPECT_NEAR(core("T(8,128)"), 8 / 3.0 * 1024, 1e-3) << "of padded registers, in whole stores beside the loads";
+  const auto half = [](const std::string& to) { return cycles(cost_on(v5e(), "a = bf16[128,4,1024]{2,0,1:T(8,128)(2,1)} parameter(1)\n ROOT r = bf16[128,4,1024]{2,1,0:" + to + "} copy(a)").core); };
+  EXPECT_NEAR(half("T(4,128)(2,1)"), (4 / 3.0 + 2) * 512, 1e-3) << "code of v5e: 1678";
 }
 
 TEST(TpuKernels, AStoreIntoNarrowTilesFillsOneRowOfARegister) {
