@@ -142,6 +142,51 @@ class StandardOutput(unittest.TestCase):
         self.assertEqual(result.stdout, podsim(*line, stdout=subprocess.PIPE).stdout)
 
 
+class Braces(unittest.TestCase):
+    """A name may hold what formats take for a place: it is a name."""
+
+    NAMES = ["a{}b", "{0}", "{", "}{", "{:>9}", "%s{}%n"]
+
+    def done(self, *words):
+        result = podsim(*words, stdout=subprocess.PIPE)
+        self.assertEqual(result.returncode, 0, (words, result.stderr))
+        return result.stdout
+
+    def test_what_is_written_is_read(self):
+        for name in self.NAMES:
+            with self.subTest(name), tempfile.TemporaryDirectory() as parent:
+                folder = os.path.join(parent, "in " + name)
+                os.mkdir(folder)
+                at = os.path.join(folder, name)
+                plain = json.loads(self.done(*RUN, "--format", "json"))["makespan_s"]
+
+                def makespan(*words):
+                    return json.loads(self.done("run", *words, "--format", "json"))["makespan_s"]
+
+                self.done(*RUN, "--chakra-out", at, "--record", at + ".podsim", "--trace", at + ".xplane.pb", "--format", "json", "-o", at + ".json")
+                self.assertEqual(makespan("--machine", "ideal", "--chakra", at), plain)
+                self.assertIn("all-gather", self.done("show", "timeline", at + ".podsim"))
+                self.assertIn("all-gather", self.done("diff", "--measured", at + ".xplane.pb", at + ".json"))
+                self.done("report", at + ".podsim", "-o", at + ".html")
+                self.done(*["show", "schedule", *RUN[1:], "-o", at + ".schedule.textproto"])
+                self.assertEqual(makespan("--machine", "ideal", "--slice", "4", "--schedule", at + ".schedule.textproto"), plain)
+                self.done("show", "machine", "--machine", "ideal", "-o", at + ".machine.textproto")
+                self.assertEqual(makespan("--machine", at + ".machine.textproto", *RUN[3:]), plain)
+                self.done("show", "training", "gemma-2b", "-o", at + ".model.textproto")
+                self.assertIn("parameters", self.done("show", "training", at + ".model.textproto"))
+                written = {f"{name}{end}" for end in (".0.et", ".1.et", ".2.et", ".3.et", ".podsim", ".xplane.pb", ".json", ".html", ".schedule.textproto", ".machine.textproto",
+                                                      ".model.textproto")}
+                self.assertEqual(set(os.listdir(folder)), written)
+
+    def test_they_are_named_as_they_are(self):
+        for name in self.NAMES:
+            for words in (["run", "--machine", "ideal", "--slice", "2", "--schedule", f"/{name}.textproto"], ["run", "--machine", "ideal", "--chakra", "/" + name],
+                          ["run", "--machine", f"/{name}.textproto"], [*RUN, "-o", f"/none/{name}.json"], ["show", "timeline", f"/{name}.podsim"]):
+                result = podsim(*words, stdout=subprocess.PIPE)
+                self.assertEqual(result.returncode, 2, words)
+                self.assertIn("/" + name, result.stderr)
+
+
 class Names(unittest.TestCase):
     """What a terminal obeys is printed as text."""
 

@@ -255,7 +255,7 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
   result.threads_ = options.threads;
   Systems systems{system};
   using SameRun = std::tuple<const System*, ObservedOp, std::string, int, int, Bytes, std::optional<DType>, bool>;
-  std::map<SameRun, std::pair<std::shared_ptr<const RepeatedRun>, std::shared_ptr<TangentTime>>> collectives;  // that are simulated on a grid
+  std::map<SameRun, std::pair<std::shared_ptr<RepeatedRun>, std::shared_ptr<TangentTime>>> collectives;  // that are simulated on a grid
   for (const Observation& o : observations) {
     if (options.stop.requested()) return cancelled_work();
     Item item;
@@ -281,7 +281,7 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
     } else if (item.forms.empty()) {
       auto lowered = lowered_schedule_of(o, on, options.predict);
       if (!lowered) return lowered.error();
-      item.run = std::make_shared<const RepeatedRun>(*std::move(lowered), *own);
+      item.run = std::make_shared<RepeatedRun>(*std::move(lowered), *own);
       const auto time = item.run->time_on(on, options.stop);
       if (!time) return blamed_on(o.where, time.error());
       if (on_grid) {
@@ -395,8 +395,11 @@ double Predictions::touch() {
 template <class TimeOf>
 Eigen::VectorXd Predictions::residuals_by(TimeOf&& time_of) {
   Eigen::VectorXd residuals(static_cast<Eigen::Index>(items_.size()));
-  for (std::size_t i = 0; i < items_.size(); ++i)
-    residuals[static_cast<Eigen::Index>(i)] = std::log(std::max(time_of(i).count(), 1e-12) / items_[i].observation->time.count());
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    Item& item = items_[i];
+    if (const double time = std::max(time_of(i).count(), 1e-12); time != item.time) item.time = time, item.residual = std::log(time / item.observation->time.count());
+    residuals[static_cast<Eigen::Index>(i)] = item.residual;
+  }
   return residuals;
 }
 

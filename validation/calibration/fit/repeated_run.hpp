@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "sim/base/cancellation.hpp"
 #include "sim/model/model.hpp"
@@ -10,21 +10,28 @@
 
 namespace podsim {
 
-/// Keeps the model of a small schedule, one node per device, so that only its costs are found anew (recost()): deployment, routes and classes of devices
-/// take most of the time of such a run. Equal to simulated_time() to the picosecond.
+/// Keeps the models of a small schedule, one node per device, so that only their costs are found anew (recost()): deployment, routes and classes of devices
+/// take most of the time of such a run. One model for each pattern of limits, as with and without one of injection. Equal to simulated_time() to the picosecond.
 class RepeatedRun {
  public:
   /// `system` must be the one on which the schedule was lowered.
   RepeatedRun(Schedule lowered, std::shared_ptr<const System> system);
 
   /// On the same system with another machine, as with_machine() makes it. Errors: those of simulated_time().
-  [[nodiscard]] Expected<Seconds> time_on(const System& turned, Cancellation stop) const;
+  [[nodiscard]] Expected<Seconds> time_on(const System& turned, Cancellation stop);
   [[nodiscard]] const std::shared_ptr<const System>& system() const { return system_; }
+  /// Whether a transfer crosses links of this dimension; true where that is not known.
+  [[nodiscard]] bool crosses(int dimension) const;
 
  private:
-  std::shared_ptr<const Schedule> lowered_;  // the model points at it, and at the system's machine
+  struct Kept {
+    std::shared_ptr<const Machine> machine;  // the model points at it
+    Model model;
+  };
+  std::shared_ptr<const Schedule> lowered_;  // models point at it
   std::shared_ptr<const System> system_;
-  std::optional<Model> model_;  // none: there are many devices, and a folded model is smaller
+  std::vector<Kept> kept_;
+  bool is_small_ = false;  // else a folded model is smaller
 };
 
 }  // namespace podsim

@@ -34,7 +34,7 @@ TEST(RepeatedRun, IsTheSimulatedTimeToThePicosecond) {
     const auto system = std::make_shared<const System>(pod_with(some_machine(), slice));
     const auto lowered = lowered_schedule_of(observation, *system);
     ASSERT_TRUE(lowered) << to_text(lowered.error());
-    const RepeatedRun run{*lowered, system};
+    RepeatedRun run{*lowered, system};
     for (int turn = 0; turn < 12; ++turn) {
       Machine machine = system->machine;
       const auto some = [&](double most) { return most * (0.1 + rng.uniform()); };

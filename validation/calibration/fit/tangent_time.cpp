@@ -107,8 +107,8 @@ Expected<double> TangentTime::touch(const Machine& machine, const OnMachine& on,
   return missed;
 }
 
-Expected<TangentTime::Tangent> TangentTime::tangent_at(const Machine& machine, Seconds time, const OnMachine& on, Cancellation stop) const {
-  Tangent tangent{costs_of(machine, kind_, input_), {}, time};
+Expected<TangentTime::Tangent> TangentTime::tangent_at(const Machine& machine, Seconds time, const OnMachine& on, Cancellation stop) {
+  Tangent tangent{costs_of(machine, kind_, input_), time, {}};
   const std::size_t dimensions = std::min<std::size_t>(run_->system()->slice.extents.size(), max_dimensions);
   // One value after the other and all of them in the end. Each alone would count a time that two limit alike for both of them.
   Machine nudged = machine;
@@ -118,19 +118,26 @@ Expected<TangentTime::Tangent> TangentTime::tangent_at(const Machine& machine, S
     if (value.time != nullptr) *value.time += Seconds{std::max(nudge * value.time->count(), least_nudge)};
     if (value.rate != nullptr) *value.rate = BytesPerSecond{value.rate->count() / (1 + nudge)};
     const double difference = costs_of(nudged, kind_, input_).at(unit) - tangent.where.at(unit);
-    if (difference == 0) continue;  // unlimited
+    if (difference == 0 || (unit >= first_link_unit && !run_->crosses(static_cast<int>(unit - first_link_unit) / 2))) continue;  // unlimited, or of links that carry nothing
     const auto beside = run_->time_on(on(*run_->system(), nudged), stop);
     if (!beside) return beside.error();
-    tangent.slope.at(unit) = (*beside - before).count() / difference;
+    if (*beside != before) tangent.slopes.emplace_back(unit, (*beside - before).count() / difference);
     before = *beside;
   }
   return tangent;
 }
 
-Seconds TangentTime::at(const Machine& machine) const {
+Seconds TangentTime::at(const Machine& machine) {
   if (known_.empty()) return Seconds{std::numeric_limits<double>::infinity()};
-  const double efficiency = efficiency_of(machine, kind_, input_);
+  const double efficiency = efficiency_.on(machine, kind_, input_);
   return known_[present_].at([&](std::size_t unit) { return cost_of(machine, kind_, efficiency, unit); });
+}
+
+double TangentTime::Efficiency::on(const Machine& machine, CostKind kind, Bytes input) {
+  const auto& curve = machine.software.efficiency.at(static_cast<std::size_t>(kind));
+  if (curve == curve_) return value_;
+  curve_ = curve;
+  return value_ = efficiency_of(machine, kind, input);
 }
 
 }  // namespace podsim

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "validation/calibration/fit/repeated_run.hpp"
@@ -28,7 +29,7 @@ using UnitCosts = std::array<double, unit_costs>;
 class TangentTime {
  public:
   /// `run` is one Collective of this kind and input per device.
-  TangentTime(std::shared_ptr<const RepeatedRun> run, CostKind kind, Bytes input) : run_{std::move(run)}, kind_{kind}, input_{input} {}
+  TangentTime(std::shared_ptr<RepeatedRun> run, CostKind kind, Bytes input) : run_{std::move(run)}, kind_{kind}, input_{input} {}
 
   /// The run's system with another machine.
   using OnMachine = std::function<const System&(const System& system, const Machine& machine)>;
@@ -39,29 +40,39 @@ class TangentTime {
   /// Returns how far the tangent before was from it, as a share of the time.
   Expected<double> touch(const Machine& machine, const OnMachine& on, Cancellation stop);
   /// By the tangent of the last touch(); infinite without one.
-  [[nodiscard]] Seconds at(const Machine& machine) const;
+  [[nodiscard]] Seconds at(const Machine& machine);
 
  private:
   struct Tangent {
-    UnitCosts where{}, slope{};
+    UnitCosts where{};
     Seconds time;
-    /// `cost(unit)` of those that the time depends on.
+    std::vector<std::pair<std::size_t, double>> slopes;  // of the unit costs that the time depends on
+    /// `cost(unit)` of these.
     template <class CostOf>
     [[nodiscard]] Seconds at(CostOf&& cost_of) const {
       double seconds = time.count();
-      for (std::size_t unit = 0; unit < unit_costs; ++unit)
-        if (slope[unit] != 0) seconds += slope[unit] * (cost_of(unit) - where[unit]);
+      for (const auto& [unit, slope] : slopes) seconds += slope * (cost_of(unit) - where[unit]);
       return Seconds{seconds};
     }
   };
-  Expected<Tangent> tangent_at(const Machine& machine, Seconds time, const OnMachine& on, Cancellation stop) const;
+  /// Of flows: asked for again and again on the same curve.
+  class Efficiency {
+   public:
+    double on(const Machine& machine, CostKind kind, Bytes input);
 
-  std::shared_ptr<const RepeatedRun> run_;
+   private:
+    std::vector<EfficiencyPoint> curve_;
+    double value_ = 1;  // of no curve
+  };
+  Expected<Tangent> tangent_at(const Machine& machine, Seconds time, const OnMachine& on, Cancellation stop);
+
+  std::shared_ptr<RepeatedRun> run_;
   CostKind kind_;
   Bytes input_;
   std::map<UnitCosts, Seconds> times_;
   std::vector<Tangent> known_;
   std::size_t present_ = 0;
+  Efficiency efficiency_;
 };
 
 }  // namespace podsim

@@ -52,7 +52,7 @@ struct Watched {
   }
   double simulated(const Machine& machine) { return tangent->simulated(machine, on_machine(), {})->count(); }
   double touch(const Machine& machine) { return *tangent->touch(machine, on_machine(), {}); }
-  double at(const Machine& machine) const { return tangent->at(machine).count(); }
+  double at(const Machine& machine) { return tangent->at(machine).count(); }
 };
 
 Watched watched(const Observation& o, const System& system) {
@@ -61,7 +61,7 @@ Watched watched(const Observation& o, const System& system) {
   const auto lowered = lowered_schedule_of(o, *result.system);
   EXPECT_TRUE(schedule && lowered);
   const auto& collective = std::get<Collective>(schedule->computes);
-  result.tangent = std::make_shared<TangentTime>(std::make_shared<const RepeatedRun>(*lowered, result.system), cost_kind_of(collective.kind),
+  result.tangent = std::make_shared<TangentTime>(std::make_shared<RepeatedRun>(*lowered, result.system), cost_kind_of(collective.kind),
                                                  bytes_of(schedule->programs.front(), collective.input));
   return result;
 }
