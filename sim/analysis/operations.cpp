@@ -63,7 +63,7 @@ class Sorter {
  private:
   struct Occurrence {
     std::size_t first_task = 0;
-    Picoseconds busy, exposed, overlapped;
+    Picoseconds busy, exposed, overlapped, in_flight;
     std::vector<Interval> flights{};
     double memory_bytes = 0;
     bool timed = false;                         // on the core, or in flight
@@ -115,7 +115,7 @@ class Sorter {
     const Task& task = schedule_program_.tasks[t];
     std::uint32_t* known = task.origin ? &collectives_.try_emplace(task.origin->collective, no_device).first->second : nullptr;
     if (known == nullptr || *known == no_device) {
-      occurrences_.push_back({t, {}, {}, {}, {}, 0});
+      occurrences_.emplace_back().first_task = t;
       if (known != nullptr) *known = static_cast<std::uint32_t>(occurrences_.size() - 1);
     }
     const std::uint32_t at = known != nullptr ? *known : static_cast<std::uint32_t>(occurrences_.size() - 1);
@@ -136,6 +136,7 @@ class Sorter {
     const CoveredBefore busy{core};
     for (std::size_t o = 0; o < occurrences_.size(); ++o) {
       for (const Interval& flight : occurrences_[o].flights = merged(std::move(occurrences_[o].flights))) {
+        occurrences_[o].in_flight += flight.end - flight.begin;
         occurrences_[o].overlapped += busy(flight.end) - busy(flight.begin);
         occurrences_[o].timed |= flight.end > flight.begin;
       }
@@ -160,6 +161,7 @@ class Sorter {
       sum.busy += occurrence.busy;
       sum.exposed += occurrence.exposed;
       sum.overlapped += occurrence.overlapped;
+      sum.in_flight += occurrence.in_flight;
       sum.memory_bytes += occurrence.memory_bytes;
     }
     return result;
@@ -174,6 +176,8 @@ class Sorter {
       operation.category = podsim::name_of(task.origin->kind);
       operation.bytes = task.origin->input_bytes;
       operation.devices = devices_of(*task.origin, occurrence);
+      for (const auto& [axis, views] : occurrence.views) operation.axes.push_back(axis);
+      if (operation.axes.empty() && task.origin->axis.axis >= 0) operation.axes = {task.origin->axis.axis};
     } else if (const auto* matmul = std::get_if<Matmul>(&task.op)) {
       operation.category = "matmul";
       operation.extents = extents_of(*matmul);
@@ -185,6 +189,7 @@ class Sorter {
       operation.category = podsim::name_of(CollectiveKind::permute);
       operation.bytes = bytes_of(schedule_program_, shift->source);
       operation.devices = shift->axis.size;
+      operation.axes = {shift->axis.axis};
     } else if (const auto* call = std::get_if<Call>(&task.op)) {
       operation.category = "call";
       operation.name = model_.schedule->functions[static_cast<std::size_t>(call->function)].name;

@@ -2,7 +2,7 @@
 // What a row says of its outcome or derives from its inputs; every other key is an input.
 const outcomes = new Set(["schedule", "hypothetical", "devices", "idle_devices", "device_classes", "collective_devices", "flops", "mfu", "hfu", "over_hbm", "tasks", "events", "pass", "padding", "tokens",
   "tflops_per_chip", "split", "stages", "calls", "trust", "share_of_cut_bound", "contains_all_gather", "replicated", "rings",
-  "healthy", "fail_any", "notes", "assumed", "axes", "operations", "explanation", "orders", "instructions", "is_scheduled"]);
+  "healthy", "fail_any", "notes", "assumed", "axes", "collectives", "operations", "explanation", "orders", "instructions", "is_scheduled"]);
 const isOutcome = (key) => outcomes.has(key) || /_s$|_bytes$|_per_s$/.test(key);
 
 /** The value of an input as a text, null if it is none of a row: scalars, lists of them, and maps of them, as meshes are. */

@@ -9,7 +9,7 @@
 #include "sim/analysis/node_activity.hpp"
 #include "sim/analysis/step_split.hpp"
 #include "tools/report/device_events.hpp"
-#include "tools/report/label_place.hpp"
+#include "workloads/ledger/label_place.hpp"
 #include "tools/report/name_numbers.hpp"
 
 namespace podsim {

@@ -88,6 +88,17 @@ function criticalPath({result}) {
     steps.length > 12 ? folded(headings, () => steps.map(row), 3, "all steps") : null);
 }
 
+/** What the run waits for, as the command's own table has it. */
+function ledger({result}) {
+  const found = result.collectives ?? [], most = 10;
+  if (found.length === 0) return null;
+  const row = (c) => [c.name, c.kind, c.axis, c.source ?? c.path ?? "", timeText(c.exposed_s), percentText(c.share), timeText(c.hidden_s), `${c.count}`, bytesText(c.bytes)];
+  const headings = ["collective", "kind", "axis", "from", "exposed", "of the run", "hidden", "count", "bytes each"];
+  return section("collectives", "What it waits for", make("p", {}, "The collectives of the busiest device, most exposed first: exposed while its core waits for them, hidden while it works."),
+    barRows(found.slice(0, most).filter((c) => c.exposed_s > 0).map((c) => ({name: c.name, value: c.exposed_s, note: `${timeText(c.exposed_s)}, ${percentText(c.share)}`})), fills[5]),
+    table(headings, found.slice(0, most).map(row), 4), found.length > most ? folded(headings, () => found.map(row), 4, `all ${found.length}`) : null);
+}
+
 function operations({result}) {
   const found = result.operations ?? [];
   if (found.length === 0) return null;
@@ -143,4 +154,4 @@ function calls({calls: found}) {
       table(["function", "time", ...names], rows)));
 }
 
-const runSections = [timeSplit, failures, sensitivities, timeline, calls, memory, operations, axes, network, links, criticalPath, devices, machine, missing];
+const runSections = [timeSplit, ledger, failures, sensitivities, timeline, calls, memory, operations, axes, network, links, criticalPath, devices, machine, missing];

@@ -26,7 +26,7 @@ except ImportError:
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 ARGUMENTS = sys.argv[1:]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SECTIONS = ["split", "sensitivities", "timeline", "memory", "operations", "axes", "network", "links", "path", "devices", "machine"]
+SECTIONS = ["split", "collectives", "sensitivities", "timeline", "memory", "operations", "axes", "network", "links", "path", "devices", "machine"]
 SWEEP = """format_version: 1
 sweep { machine: "tpu_v4" slice: ["2x2", "2x4"] gemm: "m=4096,n=4096,k=4096" algorithm: ["collective", "wang", "meshslice"] slice_count: [1, 2] }
 """
@@ -467,8 +467,8 @@ class OtherPages(InBrowser):
         self.assertEqual(len(set(map(tuple, self.table("#variants details")))), len(result))
         part = self.browser.find_element(By.ID, "time_and_memory")
         self.assertIn("(does not fit)", part.text)
-        self.assertEqual({row["hbm_bytes"] for row in result}, {32_000_000_000})
-        self.assertIn("a device has 32 GB", part.text)
+        self.assertEqual({row["hbm_bytes"] for row in result}, {33_017_561_088})
+        self.assertIn("a device has 33.02 GB", part.text)
         line = float(part.find_element(By.CSS_SELECTOR, "svg[role=application] line.capacity").get_attribute("x1"))
         drawing = part.find_element(By.CSS_SELECTOR, "svg[role=application]")
         drawing.send_keys(Keys.HOME)
@@ -482,8 +482,8 @@ class OtherPages(InBrowser):
         podsim(self.folder, "run " + STEPS[0] + " --microbatches 8 --remat none --force --record over.record --quiet")
         podsim(self.folder, "report over.record -o over.html")
         self.open("over")
-        self.assertRegex(self.browser.find_element(By.CSS_SELECTOR, "#record .warning").text, r"^[0-9.]+ GB per device: more than the 32 GB that the device has")
-        self.assertIn("a device has 32 GB", self.browser.find_element(By.CSS_SELECTOR, "#memory svg").text)
+        self.assertRegex(self.browser.find_element(By.CSS_SELECTOR, "#record .warning").text, r"^[0-9.]+ GB per device: more than the 33.02 GB that the device has")
+        self.assertIn("a device has 33.02 GB", self.browser.find_element(By.CSS_SELECTOR, "#memory svg").text)
         self.assertEqual(len(self.browser.find_elements(By.CSS_SELECTOR, "#memory line.capacity")), 1)
 
     def test_shows_in_what_several_runs_differ(self):
@@ -508,14 +508,14 @@ class OtherPages(InBrowser):
         part = self.browser.find_element(By.ID, "timeline")
         self.assertIn("a bar per call of a function, of which each was simulated once", part.text)
         lines = [text.text for text in part.find_elements(By.CSS_SELECTOR, "svg text:not(.faint)")]
-        self.assertEqual(lines, ["calls", "compute", "channel send", "channel receive", "fsdp in calls"])
+        self.assertEqual(lines, ["calls", "compute", "dma", "fsdp + send", "fsdp + receive", "fsdp - send", "fsdp - receive", "channel send", "channel receive", "fsdp in calls"])
         rows = self.table("#timeline details")
         called = [row for row in rows if row[0] == "calls"]
         self.assertIn("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)", [row[1] for row in called])
         legend = [key.text for key in part.find_elements(By.CSS_SELECTOR, ".legend > span")]
         self.assertEqual(len(set(legend)), 22)
-        self.assertRegex(legend[-1], "^[0-9]+ other operations?, tasks of no operation$")
-        self.assertEqual(int(legend[-1].split()[0]), len({row[2] for row in rows if row[2]} - set(legend)))
+        others = len({row[2] for row in rows if row[2]} - set(legend))  # that no colour is left for
+        self.assertEqual(legend[-1], (f"{others} other operation{'s' if others > 1 else ''}, " if others > 0 else "") + "tasks of no operation")
         colours = [key.value_of_css_property("background-color") for key in part.find_elements(By.CSS_SELECTOR, ".legend .key")]
         self.assertEqual(len(set(colours)), 22, "no two operations of one colour")
         self.assertTrue(all(row[2] for row in called))

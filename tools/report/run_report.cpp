@@ -14,6 +14,7 @@
 #include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/hlo_report.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/ledger_report.hpp"
 #include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"
 #include "tools/report/step_report.hpp"
@@ -369,6 +370,7 @@ std::string result_json(const Run& run, const Details& details) {
                         {"in_flight_s", seconds(axis.in_flight)},
                         {"exposed_s", seconds(axis.exposed)}});
   json.set("axes", std::move(axes));
+  json.set("collectives", ledger_json(run));
   json.set("operations", operations_json(run));
   if (details.orders) json.set("orders", Json{{"text_s", details.orders->text_s}, {"overlap_s", details.orders->overlap_s}});
   if (details.healthy_s) {
@@ -467,6 +469,8 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
   if (row.training != nullptr) text += "\n" + step_tables(row);
   for (const std::string& note : details.notes) text += "\n" + wrapped("note: " + note) + "\n";
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
+  if (!row.problem.collective)
+    if (const std::string ledger = ledger_table(run); !ledger.empty()) text += "\n" + ledger;
   if (!run.metrics.axes.empty()) text += "\n" + axes_table(run, style);
   if (!details.devices.empty()) text += "\n" + devices_table(run, details.devices);
   if (!details.links.empty()) text += "\n" + links_table(run, details.links);

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "tools/report/label_place.hpp"
+#include "workloads/ledger/label_place.hpp"
 #include "tools/report/lines.hpp"
 
 namespace podsim {

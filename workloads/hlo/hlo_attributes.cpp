@@ -329,6 +329,9 @@ class AttributeText : private HloFieldText {
   bool metadata() {
     return members([&](std::string_view member, std::string_view value) {
       if (member == "op_name") statement_.op_name = value.find('\\') == std::string_view::npos ? std::string{value} : unescaped(value);
+      if (member == "source_file") statement_.source_file = unescaped(value);
+      if (member == "source_line") statement_.source_line = value;
+      if (member == "stack_frame_id") std::from_chars(value.data(), value.data() + value.size(), statement_.stack_frame);
     });
   }
 

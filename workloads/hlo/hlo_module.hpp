@@ -149,6 +149,7 @@ struct HloInstruction {
   std::vector<HloCall> calls{};
   std::int64_t number = 0;  // of a parameter its number, of get-tuple-element its index
   std::string op_name{};    // of metadata: "jit(f)/dot_general"
+  std::string source{};     // of metadata, the innermost of its stack frames: "layers.py:85"
   SharedValue<HloAttributes> attributes{};
   static constexpr int missing = -1;
   friend bool operator==(const HloInstruction&, const HloInstruction&) = default;

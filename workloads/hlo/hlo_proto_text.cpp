@@ -124,7 +124,29 @@ class ModuleText {
     if (!module_.frontend_attributes().map().empty()) text += ", frontend_attributes=" + frontend_text(module_.frontend_attributes());
     line(text, "");
     line("", "");
+    write_source_lines();
     return true;
+  }
+
+  void write_source_lines() {
+    const xla::StackFrameIndex& index = module_.stack_frame_index();
+    const auto table = [this](const char* name, const auto& rows, const auto& row_text) {
+      if (rows.empty()) return;
+      line(name, "");
+      for (int r = 0; r < rows.size(); ++r) line(fmt::format("{} {}", r + 1, row_text(rows[r])), "");
+      line("", "");
+    };
+    table("FileNames", index.file_names(), [](const std::string& name) { return in_quotes(name); });
+    table("FileLocations", index.file_locations(), [](const auto& location) { return fmt::format("{{file_name_id={} line={}}}", location.file_name_id(), location.line()); });
+    table("StackFrames", index.stack_frames(), [](const auto& frame) { return fmt::format("{{file_location_id={} parent_frame_id={}}}", frame.file_location_id(), frame.parent_frame_id() + 1); });
+  }
+
+  static std::string metadata_text(const xla::OpMetadata& metadata) {
+    std::string text;
+    if (!metadata.op_name().empty()) text += " op_name=" + in_quotes(metadata.op_name());
+    if (!metadata.source_file().empty()) text += fmt::format(" source_file={} source_line={}", in_quotes(metadata.source_file()), metadata.source_line());
+    if (metadata.stack_frame_id() != 0) text += fmt::format(" stack_frame_id={}", metadata.stack_frame_id());
+    return text.empty() ? text : fmt::format(", metadata={{{}}}", text.substr(1));
   }
 
   bool write_computation(const xla::HloComputation& computation) {
@@ -186,7 +208,7 @@ class ModuleText {
     if (instruction.has_sharding()) text += ", sharding=" + sharding_text(instruction.sharding());
     if (!instruction.frontend_attributes().map().empty()) text += ", frontend_attributes=" + frontend_text(instruction.frontend_attributes());
     if (!references(known, instruction.control_predecessor_ids(), text)) return false;
-    if (!instruction.metadata().op_name().empty()) text += fmt::format(", metadata={{op_name={}}}", in_quotes(instruction.metadata().op_name()));
+    text += metadata_text(instruction.metadata());
     if (!instruction.backend_config().empty()) text += ", backend_config=" + in_quotes(instruction.backend_config());
     line(text, instruction.name());
     return out_.text.size() <= most_ || fail(fmt::format("expected a module whose text has at most {} bytes", most_));

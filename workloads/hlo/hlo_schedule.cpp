@@ -167,6 +167,20 @@ Expected<HloSchedule> ModuleWriter::write() {
   return made;
 }
 
+HloOrigins origins_of_communication(const HloSchedule& made) {
+  HloOrigins origins;
+  const auto add = [&](const std::vector<Task>& tasks, const std::vector<HloTask>& described) {
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      const HloInstruction* instruction = described[t].instruction;
+      if (instruction != nullptr && !std::holds_alternative<Local>(tasks[t].op) && !std::holds_alternative<Matmul>(tasks[t].op) && !std::holds_alternative<Call>(tasks[t].op))
+        origins.try_emplace(instruction->name, HloOrigin{instruction->op_name, instruction->source});
+    }
+  };
+  add(made.schedule.programs.front().tasks, made.tasks.program);
+  for (std::size_t f = 0; f < made.tasks.functions.size(); ++f) add(made.schedule.functions[f].body.tasks, made.tasks.functions[f]);
+  return origins;
+}
+
 Expected<HloSchedule> hlo_schedule(const HloModule& module, const Mesh& mesh, const HloScheduleOptions& options) { return ModuleWriter{module, mesh, options}.write(); }
 
 }  // namespace podsim

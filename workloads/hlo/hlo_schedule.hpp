@@ -1,6 +1,8 @@
 // A module as a schedule: the instructions of the real kernel in its own order, on every device of a mesh.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,6 +90,14 @@ struct HloTasks {
   std::vector<std::vector<HloTask>> functions{};
 };
 
+/// Where in the user's program an instruction comes from, as its metadata say; empty where they do not.
+struct HloOrigin {
+  std::string path;    // op_name: "jit(step)/while/body/layers/dot_general"
+  std::string source;  // "layers.py:85"
+  friend bool operator==(const HloOrigin&, const HloOrigin&) = default;
+};
+using HloOrigins = std::map<std::string, HloOrigin, std::less<>>;  // by the instruction's name
+
 struct HloSchedule {
   Schedule schedule;
   HloTasks tasks{};
@@ -97,6 +107,9 @@ struct HloSchedule {
   std::vector<HloStatedAlgorithm> stated{};  // by strategy, then algorithm
   std::vector<std::string> notes{};  // what was assumed: branches, reduce-scatters in waiting
 };
+
+/// Of the instructions that communicate.
+HloOrigins origins_of_communication(const HloSchedule& made);
 
 /// Device d of the module is device d of the mesh, row-major. One program for all devices; the body of a loop is a function, called as often as the loop
 /// runs, and loops within it are written out.

@@ -38,7 +38,8 @@ struct HloStatement {
   std::vector<HloReference> operands{}, control_predecessors{};
   std::vector<HloCallReference> calls{};
   std::int64_t number = 0;
-  std::string op_name{};
+  std::string op_name{}, source_file{}, source_line{};
+  std::int64_t stack_frame = 0;     // in the tables above the computations; 0: none
   HloAttributes attributes{};
   bool has_attributes = false;      // whether `attributes` differs from none
   bool bad_backend_config = false;  // it is no JSON, so that nothing was read from it

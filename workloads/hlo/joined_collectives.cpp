@@ -178,6 +178,7 @@ class ComputationJoiner {
     start.shape = std::move(shape);
     start.calls = collective.calls;
     if (start.op_name.empty()) start.op_name = collective.op_name;
+    if (start.source.empty()) start.source = collective.source;
     done.phase = HloPhase::done;
     done.operands = {chain.start};
     done.calls.clear();

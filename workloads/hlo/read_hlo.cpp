@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <unordered_map>
 
@@ -18,6 +17,7 @@
 #include "workloads/hlo/instruction_shapes.hpp"
 #include "workloads/hlo/joined_transfers.hpp"
 #include "workloads/hlo/link_hlo.hpp"
+#include "workloads/hlo/source_lines.hpp"
 
 namespace podsim {
 
@@ -63,7 +63,7 @@ class HloModuleReader {
     while (true) {
       cursor_.skip_blanks();
       if (cursor_.ended()) return success();
-      if (take_table()) continue;
+      if (source_lines_.take_table(cursor_)) continue;
       if (tolerant_ && !at_computation()) {
         warnings_.add("lines outside of computations", cursor_.at());
         skip_line();
@@ -79,23 +79,6 @@ class HloModuleReader {
   }
 
   void skip_line() { cursor_.move_to(std::min(cursor_.text().find('\n', cursor_.at()), cursor_.text().size())); }
-
-  /// FileNames, FunctionNames, FileLocations, StackFrames: a word alone, and rows that begin with a number.
-  bool take_table() {
-    constexpr std::array<std::string_view, 4> tables{"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
-    const std::size_t begin = cursor_.at();
-    const std::string_view word = cursor_.take_name();
-    cursor_.skip_spaces();
-    if (std::find(tables.begin(), tables.end(), word) == tables.end() || (!cursor_.ended() && cursor_.peek() != '\n')) {
-      cursor_.move_to(begin);
-      return false;
-    }
-    while (true) {
-      cursor_.skip_blanks();
-      if (cursor_.peek() < '0' || cursor_.peek() > '9') return true;
-      skip_line();
-    }
-  }
 
   /// Whether a computation begins here, not an instruction of one whose beginning is cut off. Does not move.
   bool at_computation() {
@@ -230,6 +213,7 @@ class HloModuleReader {
     instruction.phase = statement.operation.phase;
     instruction.number = statement.number;
     instruction.op_name = std::move(statement.op_name);
+    instruction.source = statement.source_file.empty() ? source_lines_.of_frame(statement.stack_frame) : fmt::format("{}:{}", statement.source_file, statement.source_line);
     const SourceLocation place = cursor_.where(statement.at);
     instruction.line = place.line;
     instruction.column = place.column;
@@ -322,6 +306,7 @@ class HloModuleReader {
   HloWarnings warnings_;
   HloLinks links_;
   std::vector<HloLinks::Entry> entries_;
+  HloSourceLines source_lines_;
   bool tolerant_;
   int depth_ = 0;
 };

@@ -84,6 +84,7 @@ void expect_same(HloModule binary, HloModule text) {
       EXPECT_EQ(opcode_text(a), opcode_text(b)) << a.name;
       EXPECT_EQ(a.operands, b.operands) << a.name;
       EXPECT_EQ(a.op_name, b.op_name) << a.name;
+      EXPECT_EQ(a.source, b.source) << a.name;
       EXPECT_EQ(a.attributes->sharding, b.attributes->sharding) << a.name;
       EXPECT_EQ(a.attributes->backend_config, b.attributes->backend_config) << a.name;
       EXPECT_EQ(a.attributes->frontend_attributes, b.attributes->frontend_attributes) << a.name;

@@ -210,8 +210,9 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   if (options.values)
     for (const HloInstruction* call : calls_without_values(*spec.module))
       not_checked.push_back(to_text(Diagnostic{spec.module->where(*call), fmt::format("{}: what custom-call {} computes is not known; other numbers stand in for its results", call->name, quoted(call->attributes->custom_call_target))}));
+  HloOrigins origins = origins_of_communication(*made);
   summary.hlo = std::make_shared<const HloRunSummary>(HloRunSummary{spec.module->name, made->instructions, spec.module->is_scheduled, std::move(made->opaque), says_algorithms(policy) ? std::move(made->stated) : std::vector<HloStatedAlgorithm>{}, std::move(notes), std::move(not_checked), peak_memory_of(*spec.module), std::move(trust),
-                                                                    system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given});
+                                                                    system.devices.empty() ? to_text(system.order) : "listed", !spec.order_given, std::move(origins)});
   return Problem{std::move(made->schedule), policy, std::move(summary), std::move(made->tasks)};
 }
 

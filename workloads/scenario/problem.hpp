@@ -152,6 +152,7 @@ struct HloRunSummary {
   HloTrust trust{};
   std::string mesh_order{};               // of its devices: to_text(MeshOrder), or "listed"
   bool mesh_order_assumed = false;
+  HloOrigins origins{};                   // of what communicates
 };
 
 /// The description of a problem in results.

@@ -18,7 +18,7 @@ import numpy as np
 import podsim
 import podsim.jax
 from podsim.jax.__main__ import main as command
-from podsim.jax import _compile, _errors, _mesh, _sources, _whatif
+from podsim.jax import _compile, _errors, _mesh, _whatif
 
 MODULES = pathlib.Path(__file__).resolve().parents[3] / "validation" / "aot" / "modules"
 
@@ -260,37 +260,6 @@ module @jit_f {
         self.assertEqual(self.lines(7, 1), self.lines(7, 99))
         self.assertNotEqual(self.lines(7, 1), self.lines(8, 1))
         self.assertIn("/me/layer.py", self.lines(7, 1)[0])
-
-
-class Sources(unittest.TestCase):
-    TEXT = """HloModule m
-
-FileNames
-1 "/home/me/layer.py"
-2 "/usr/lib/python3/dist-packages/flax/linen.py"
-
-FunctionNames
-1 "f"
-
-FileLocations
-1 {file_name_id=1 function_name_id=1 line=7 end_line=7 column=4 end_column=4}
-2 {file_name_id=2 function_name_id=1 line=99 end_line=99 column=4 end_column=4}
-
-StackFrames
-1 {file_location_id=1 parent_frame_id=1}
-2 {file_location_id=2 parent_frame_id=1}
-
-
-ENTRY %main (x: f32[4]) -> f32[4] {
-  %x = f32[4] parameter(0), metadata={op_name="x"}
-  %a.1 = f32[4] add(%x, %x), metadata={op_name="jit(f)/add" stack_frame_id=2}
-  ROOT %b = f32[4] add(%a.1, %x), metadata={op_name="jit(f)/old" source_file="old.py" source_line=3}
-}
-"""
-
-    def test_are_the_users_innermost_line(self):
-        found = {name: str(source) for name, source in _sources.sources_of(self.TEXT).items()}
-        self.assertEqual(found, {"x": "x", "a.1": "/home/me/layer.py:7", "b": "old.py:3"})
 
 
 if __name__ == "__main__":

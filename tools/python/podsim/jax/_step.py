@@ -11,13 +11,12 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from .. import _api
 from .._errors import InputError
-from .._modules import is_compiled, is_lowered, is_mesh, read_module, with_module
+from .._modules import is_compiled, is_lowered, is_mesh, with_module
 from .._objects import Machine
 from .._results import Run
 from .._words import shown
 from ._collectives import Collective, collectives_of
 from ._compile import Module, Program, compile_lowered, compiled_module, module_of
-from ._sources import sources_of
 from ._text import seconds, size, table
 from ._whatif import with_changes
 
@@ -99,14 +98,9 @@ class Step:
         return self.run.waiting_s
 
     @functools.cached_property
-    def _shown(self) -> Dict[str, Any]:
-        return _api.show_hlo(**self._keywords()).to_dict()
-
-    @functools.cached_property
     def collectives(self) -> List[Collective]:
         """The longest exposed first."""
-        text = read_module(self.module.path)
-        return collectives_of(self._shown, self.run.operations, sources_of(text.decode(errors="replace")))
+        return collectives_of(self.run.collectives)
 
     @property
     def memory(self) -> Memory:

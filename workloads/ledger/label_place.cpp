@@ -1,4 +1,4 @@
-#include "tools/report/label_place.hpp"
+#include "workloads/ledger/label_place.hpp"
 
 #include <algorithm>
 #include <array>

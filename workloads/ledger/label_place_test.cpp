@@ -1,5 +1,5 @@
 // What labels say.
-#include "tools/report/label_place.hpp"
+#include "workloads/ledger/label_place.hpp"
 
 #include <gtest/gtest.h>
 
