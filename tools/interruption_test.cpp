@@ -70,7 +70,7 @@ TEST(Interruption, LeavesNoHalfSetOfFiles) {
       files.push_back(*std::move(file));
     }
     std::thread signals{[&] {
-      while (!std::filesystem::exists(folder / "0")) {}
+      while (!std::filesystem::exists(folder / std::to_string(all - 1))) {}  // the first to appear
       ::kill(::getpid(), SIGTERM), ::kill(::getpid(), SIGTERM);
     }};
     const bool closed = OutputFile::close_together(files).has_value();

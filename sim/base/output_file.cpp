@@ -194,13 +194,15 @@ Status OutputFile::close() {
   return success();
 }
 
-Status OutputFile::close_together(std::vector<OutputFile>& files) {
+Status OutputFile::close_together(std::vector<OutputFile>& files, const std::vector<std::string>& obsolete) {
   ++appearing;
   std::vector<std::string> appeared;  // that replaced nothing
   Status all = success();
-  for (OutputFile& file : files) {
-    std::string target = file.part_ != nullptr && !file.part_->replaces() ? file.part_->target() : "";
-    all = file.close();
+  if (!files.empty() && files.front().part_ != nullptr && files.front().part_->replaces()) ::unlink(files.front().part_->target().c_str());
+  for (const std::string& path : obsolete) ::unlink(path.c_str());
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    std::string target = file->part_ != nullptr && !file->part_->replaces() ? file->part_->target() : "";
+    all = file->close();
     if (!all) break;
     if (!target.empty()) appeared.push_back(std::move(target));
   }

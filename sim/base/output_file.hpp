@@ -39,9 +39,10 @@ class OutputFile {
   Status finish();
   /// Call once, after all bytes. Errors: some bytes could not be stored (the message says why).
   Status close();
-  /// Closes files that are only of use together, each finished: no signal that the program handles ends it between the first and the last (files_appear()), and where one cannot take its
-  /// place those that are new are taken away again. Errors: as close(), of the first.
-  static Status close_together(std::vector<OutputFile>& files);
+  /// Closes files that are only of use together, each finished, so that nobody finds a part of the set: without the first file there is none. Its predecessor goes before any other file takes its place, then
+  /// `obsolete`, the files of an earlier set that this one has not; it appears itself after all others. So not even SIGKILL leaves a part that looks whole. Signals that the program handles wait until all is done
+  /// (files_appear()). Where one file cannot take its place, those that are new are taken away again. Errors: as close(), of the first that fails.
+  static Status close_together(std::vector<OutputFile>& files, const std::vector<std::string>& obsolete = {});
 
  private:
   class Part;

@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "sim/base/file_names.hpp"
@@ -249,6 +250,68 @@ TEST(OutputFile, ASetOfNewFilesAppearsWholeOrNotAtAll) {
   EXPECT_TRUE(OutputFile::close_together(files));
   EXPECT_EQ(folder.names(), (Names{"a", "b", "c"}));
   EXPECT_FALSE(files_appear());
+}
+
+/// Closes so many files together in a child that is killed once the first or the last of them is there, or has ended.
+void close_and_be_killed(const Folder& folder, int count, std::string_view text) {
+  const auto is_written = [&](int f) {
+    std::ifstream file(folder.file(std::to_string(f)));
+    std::string found;
+    return file >> found && found == text;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::vector<OutputFile> files;
+    for (int f = 0; f < count; ++f) {
+      auto file = OutputFile::open(folder.file(std::to_string(f)));
+      if (!file) ::_exit(1);
+      file->write(text);
+      if (!file->finish()) ::_exit(1);
+      files.push_back(*std::move(file));
+    }
+    ::_exit(OutputFile::close_together(files, {folder.file(std::to_string(count))}) ? 0 : 1);
+  }
+  while (!is_written(0) && !is_written(count - 1) && ::waitpid(child, nullptr, WNOHANG) == 0) {}
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(OutputFile, AKilledProcessLeavesNoPartOfASetThatLooksWhole) {
+  constexpr int count = 500;
+  const Folder folder;
+  const auto read = [&](int f) { return std::filesystem::exists(folder.file(std::to_string(f))) ? bytes_of_file(folder.file(std::to_string(f))) : "none"; };
+  std::string_view before = "none";
+  for (const std::string_view text : {"first", "second", "third"}) {
+    if (text == "third")  // an earlier set that is whole, and larger
+      for (int f = 0; f <= count; ++f) static_cast<void>(folder.file(std::to_string(f), std::string{before}));
+    close_and_be_killed(folder, count, text);
+    if (read(0) != text) {
+      EXPECT_EQ(read(0), "none") << "of a set that is replaced";
+    } else {
+      for (int f = 0; f < count; ++f) EXPECT_EQ(read(f), text) << f;
+      EXPECT_EQ(read(count), "none");
+    }
+    before = text;
+  }
+}
+
+TEST(OutputFile, TheFirstOfASetIsItsLastToAppear) {
+  const Folder folder;
+  std::vector<OutputFile> files;
+  for (const char* name : {"a", "b", "c"}) {
+    static_cast<void>(folder.file(name, "before"));
+    auto file = OutputFile::open(folder.file(name));
+    ASSERT_TRUE(file);
+    file->write("after");
+    ASSERT_TRUE(file->finish());
+    files.push_back(*std::move(file));
+  }
+  std::filesystem::remove(folder.file("b"));
+  std::filesystem::create_directories(folder.file("b/in it"));  // cannot be replaced
+  EXPECT_FALSE(OutputFile::close_together(files, {folder.file("d", "of an earlier set")}));
+  files.clear();
+  EXPECT_EQ(folder.names(), (Names{"b", "c"}));
+  EXPECT_EQ(bytes_of_file(folder.file("c")), "after");
 }
 
 TEST(FileIdentity, IsOfTheFileAndNotOfItsName) {

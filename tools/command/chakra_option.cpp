@@ -66,7 +66,9 @@ Status write_chakra(const ChakraRequest& request, const Run& run) {
   // So would an earlier run's groups.
   if (!writer->groups().empty() || file_exists(chakra_groups_file(request.prefix)))
     if (auto ok = store(chakra_groups_file(request.prefix), groups_json(writer->groups()), files); !ok) return ok;
-  return OutputFile::close_together(files);
+  std::vector<std::string> obsolete;  // ranks of an earlier run on more devices
+  for (int rank = writer->ranks(); file_exists(chakra_file(request.prefix, rank)); ++rank) obsolete.push_back(chakra_file(request.prefix, rank));
+  return OutputFile::close_together(files, obsolete);
 }
 
 }  // namespace podsim

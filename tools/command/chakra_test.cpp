@@ -44,6 +44,15 @@ TEST(Chakra, GroupsOfAnEarlierRunDoNotStay) {
   EXPECT_EQ(json_of("run --machine tpu_v4 --slice 2x2 --chakra " + folder.file("t"))["makespan_s"], plain["makespan_s"]);
 }
 
+TEST(Chakra, RanksOfAnEarlierRunDoNotStay) {
+  const Folder folder;
+  const std::string larger = "run --machine tpu_v4 --slice 2x4 --gemm m=512,n=512,k=512 --algorithm collective";
+  ASSERT_EQ(podsim(larger + " --chakra-out " + folder.file("t")).status, exit_done);
+  const auto plain = json_of(small_product + " --chakra-out " + folder.file("t"));
+  EXPECT_THAT(folder.names(), ElementsAre("t.0.et", "t.1.et", "t.2.et", "t.3.et", "t.groups.json"));
+  EXPECT_EQ(json_of("run --machine tpu_v4 --slice 2x2 --chakra " + folder.file("t"))["makespan_s"], plain["makespan_s"]);
+}
+
 TEST(Chakra, CallsAreWrittenOut) {
   const Folder folder;
   for (const std::string given :

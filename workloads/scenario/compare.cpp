@@ -24,6 +24,7 @@ struct PlannedVariant {
   Expected<PosedProblem> posed;
   std::size_t same_as = 0;  // an earlier one, or itself
   Expected<Row> row;
+  bool is_chosen = false;  // by `auto`: the fastest of its system, but for others that are as fast
   bool slower = false;  // than the best: it was not simulated to its end
 };
 
@@ -60,12 +61,13 @@ class BestTimes {
   std::map<std::size_t, std::vector<Picoseconds>> times_;
 };
 
-/// Whether an earlier variant of the same collective names what `auto` chose.
-bool named_before(const std::vector<PlannedVariant>& planned, const Problem& chosen) {
-  return std::any_of(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
+/// The earlier variant of the same collective that names what `auto` chose.
+PlannedVariant* named_before(std::vector<PlannedVariant>& planned, const Problem& chosen) {
+  const auto named = std::find_if(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
     return other.posed && chosen.collectives.chosen && !other.posed->problem.collectives.chosen && other.posed->problem.collectives == chosen.collectives &&
            other.posed->problem.schedule == chosen.schedule;
   });
+  return named == planned.end() ? nullptr : &*named;
 }
 
 /// An earlier variant whose row would be equal.
@@ -84,7 +86,11 @@ std::vector<PlannedVariant> plan_all(const ComparedSystem& on, const RunOptions&
     PlannedVariant plan{&variant, pose(on.system, variant.problem, options), planned.size(), cancelled_work()};
     if (plan.posed) {
       const Problem& problem = plan.posed->problem;
-      if (variant.unless_named && named_before(planned, problem)) continue;
+      plan.is_chosen = problem.collectives.chosen.has_value();
+      if (PlannedVariant* named = variant.unless_named ? named_before(planned, problem) : nullptr) {
+        named->is_chosen = true;
+        continue;
+      }
       const auto same = std::find_if(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
         return other.posed && other.posed->problem.collectives == problem.collectives && other.posed->problem.schedule == problem.schedule;
       });
@@ -207,10 +213,18 @@ bool are_slower(const Together& together, Picoseconds bound, BestTimes& best) {
   return std::all_of(together.begin(), together.end(), [&](const Planned& planned) { return bound > best.limit(planned.groups); });
 }
 
-/// With `best.wants_all()` in any order, otherwise in that of the bounds.
+/// With `best.wants_all()` in any order, otherwise in that of the bounds; where these are equal, as on all meshes of a slice with a broken cable, what `auto` chose first, as it tells soonest
+/// how long the others may take.
 void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes& best) {
-  std::vector<std::pair<Picoseconds, std::size_t>> order;
-  for (std::size_t g = 0; g < groups.size(); ++g) order.emplace_back(best.wants_all() ? Picoseconds{} : least_time(groups[g]), g);
+  struct Turn {
+    Picoseconds bound;
+    bool is_later = false;
+    std::size_t group = 0;
+    auto operator<=>(const Turn&) const = default;
+  };
+  std::vector<Turn> order;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    order.push_back({best.wants_all() ? Picoseconds{} : least_time(groups[g]), !best.wants_all() && !groups[g].front().plan->is_chosen, g});
   std::sort(order.begin(), order.end());
   RunOptions each = options;
   each.control.record = false;
@@ -218,7 +232,7 @@ void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes
   // SimGrid's child must not be forked from among threads.
   ThreadPool pool{options.engine->folds ? options.threads : 1};
   pool.for_each(order.size(), [&](std::size_t i, std::size_t) {
-    const auto [bound, g] = order[i];
+    const auto [bound, is_later, g] = order[i];
     const Planned& first = groups[g].front();
     if (options.stopped()) return;
     options.count(i, groups.size());

@@ -57,7 +57,7 @@ struct ComparedResults {
   std::vector<Skipped> skipped;
   std::size_t slower = 0;  // variants that are not among the best
 };
-/// `top` > 0: only so many rows of each group, the best. Variants are then simulated in the order of a lower bound on their times, least_core_time() or that by cuts (cut_bound.hpp); those
+/// `top` > 0: only so many rows of each group, the best. Variants are then simulated in the order of a lower bound on their times, least_core_time() or that by cuts (cut_bound.hpp), of equal ones what `auto` chose first; those
 /// whose bound is above the worst of the best so far are not, and no run goes on longer than that. Errors: as simulate_variants(). If cancelled, the finished rows.
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top = 0);
 

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <optional>
 
 #include "sim/base/thread_pool.hpp"
+#include "sim/engine/busiest_link.hpp"
+#include "workloads/scenario/one_axis.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 
 namespace podsim {
@@ -30,42 +33,56 @@ std::vector<Cut> cuts_of(const System& system) {
   return cuts;
 }
 
-/// What of the mesh lies along each dimension of the layout, row-major: an axis, or a physical dimension that an axis folds; size 1 where the dimension has
-/// one coordinate. Empty where axes split dimensions or devices stand otherwise.
-std::vector<AxisView> views_along(const System& system) {
-  std::vector<AxisView> moving, views;
-  for (int axis = 0; axis < static_cast<int>(system.mesh.axes().size()); ++axis)
-    for (const AxisView& view : system.mesh.factors(axis))
-      if (view.size > 1) moving.push_back(view);
-  auto next = moving.begin();
-  for (const GridDimension& dimension : system.layout.dimensions()) {
-    if (dimension.extent > 1 && (next == moving.end() || next->size != dimension.extent)) return {};
-    views.push_back(dimension.extent > 1 ? *next++ : AxisView{});
-  }
-  if (next != moving.end() || system.slices > 1 || !system.devices.empty()) return {};
+/// What of the mesh lies along each dimension of the layout: an axis, or a physical dimension that an axis folds; none where axes split it or take a part of it beside others. Empty where
+/// devices are not row-major.
+std::vector<std::optional<AxisView>> views_along(const System& system) {
+  if (system.slices > 1 || !system.devices.empty() || system.layout.chips() != system.mesh.devices()) return {};
   for (std::size_t d = 0; d < system.placement.chip_of.size(); ++d)
     if (system.machine.chip.devices == 1 && system.placement.chip_of[d].index() != d) return {};
+  std::map<std::pair<int, int>, AxisView> by_place;  // by how far its devices are apart, and its size
+  int inner = 1;
+  for (int axis = static_cast<int>(system.mesh.axes().size()); axis-- > 0; inner *= system.mesh.whole(axis).size)
+    for (const AxisView& view : system.mesh.factors(axis)) by_place.emplace(std::pair{inner * view.stride, view.size}, view);
+  std::vector<std::optional<AxisView>> views;
+  inner = system.layout.chips();
+  for (const GridDimension& dimension : system.layout.dimensions()) {
+    inner /= dimension.extent;
+    const auto found = by_place.find({inner, dimension.extent});
+    views.push_back(found == by_place.end() ? std::nullopt : std::optional{found->second});
+  }
   return views;
 }
 
-/// The axis or dimension open, and its devices moved on so that the cable joins the last and the first.
-Expected<System> opened(System system, const AxisView& view, int after) {
-  std::vector<MeshAxis> axes = system.mesh.axes();
+/// The dimension open, and what of the mesh lies along it; devices move on so that the cable joins the last and the first.
+Expected<System> opened(System system, const Cut& cut, const std::optional<AxisView>& view) {
+  std::vector<GridDimension> dimensions = system.layout.dimensions();
+  const auto dimension = static_cast<std::size_t>(cut.dimension);
+  const int extent = dimensions[dimension].extent;
+  int inner = 1;
+  for (std::size_t d = dimensions.size(); --d > dimension;) inner *= dimensions[d].extent;
   Placement moved = system.placement;
   for (int d = 0; d < system.mesh.devices(); ++d) {
-    const std::size_t to = system.mesh.shifted(DeviceId{d}, view, after + 1).index();
-    moved.chip_of[static_cast<std::size_t>(d)] = system.placement.chip_of[to];
-    if (!moved.core_of.empty()) moved.core_of[static_cast<std::size_t>(d)] = system.placement.core_of[to];
-    if (!moved.speed.empty()) moved.speed[static_cast<std::size_t>(d)] = system.placement.speed[to];
+    const int at = d / inner % extent;
+    const auto device = static_cast<std::size_t>(d), to = static_cast<std::size_t>(d + ((at + cut.after + 1) % extent - at) * inner);
+    moved.chip_of[device] = system.placement.chip_of[to];
+    if (!moved.core_of.empty()) moved.core_of[device] = system.placement.core_of[to];
+    if (!moved.speed.empty()) moved.speed[device] = system.placement.speed[to];
   }
-  MeshAxis& axis = axes[static_cast<std::size_t>(view.axis)];
-  if (view == system.mesh.whole(view.axis)) axis.wraps = false;
-  const std::vector<AxisView> dimensions = system.mesh.factors(view.axis);
-  for (std::size_t f = 0; f < axis.factors.size(); ++f)
-    if (dimensions[f] == view) axis.factors[f].wraps = false;
+  dimensions[dimension].wraps = false;
+  auto layout = Grid::make(std::move(dimensions));
+  if (!layout) return layout.error();
+  std::vector<MeshAxis> axes = system.mesh.axes();
+  if (view) {
+    MeshAxis& axis = axes[static_cast<std::size_t>(view->axis)];
+    if (*view == system.mesh.whole(view->axis)) axis.wraps = false;
+    const std::vector<AxisView> factors = system.mesh.factors(view->axis);
+    for (std::size_t f = 0; f < axis.factors.size(); ++f)
+      if (factors[f] == *view) axis.factors[f].wraps = false;
+  }
   auto mesh = Mesh::make(std::move(axes));
   if (!mesh) return mesh.error();
   system.mesh = *std::move(mesh);
+  system.layout = *std::move(layout);
   system.placement = std::move(moved);
   return system;
 }
@@ -76,16 +93,16 @@ std::vector<Alternative> alternatives(const System& system) {
   std::vector<Alternative> result{{system, system.faults.broken.empty() ? "" : "detour"}};
   System open = system;
   std::string rings;
-  std::set<AxisView> done;
-  const std::vector<AxisView> views = views_along(system);
+  const auto views = views_along(system);
   for (const Cut& cut : cuts_of(system)) {
     if (views.empty()) break;
-    const AxisView& view = views[static_cast<std::size_t>(cut.dimension)];
-    if (view.size <= 2 || !system.mesh.wraps(view) || !done.insert(view).second) continue;
-    auto one = opened(open, view, cut.after);
+    const GridDimension& dimension = open.layout.dimensions()[static_cast<std::size_t>(cut.dimension)];
+    const auto& view = views[static_cast<std::size_t>(cut.dimension)];
+    if (dimension.extent <= 2 || !dimension.wraps || (view && !system.mesh.wraps(*view))) continue;  // or open by an earlier cut
+    auto one = opened(open, cut, view);
     if (!one) continue;
     open = *std::move(one);
-    rings += fmt::format("{}line along {}, cut after {}", rings.empty() ? "" : "; ", system.mesh.name(view), cut.after);
+    rings += fmt::format("{}line along {}, cut after {}", rings.empty() ? "" : "; ", view ? system.mesh.name(*view) : std::string{dimension_name(cut.dimension)}, cut.after);
   }
   if (!rings.empty()) result.push_back({std::move(open), rings});
   return result;
@@ -97,7 +114,14 @@ namespace {
 struct Prepared {
   Run run;
   bool as_it_is = false;  // routes go around what is broken
+  Picoseconds least{};    // of its busiest link
 };
+
+/// Whether it may have an axis over all devices, which takes whole the dimensions that the axes of the mesh split.
+bool may_lie_on_one_axis(const ProblemSpec& problem) {
+  const auto* collective = std::get_if<CollectiveSpec>(&problem);
+  return collective != nullptr && (collective->policy.is_auto() || lowered_as_one_axis(collective->policy.algorithm));
+}
 
 Expected<Prepared> prepared(const Alternative& alternative, bool as_it_is, const ProblemSpec& problem, const RunOptions& options) {
   const auto posed = pose(alternative.system, problem, options);
@@ -107,7 +131,8 @@ Expected<Prepared> prepared(const Alternative& alternative, bool as_it_is, const
   auto run = prepare(posed->system, *std::move(lowered), options);
   if (!run) return run.error();
   run->row.rings = alternative.rings;
-  return Prepared{*std::move(run), as_it_is};
+  const Picoseconds least = time_of_busiest_link(run->model);
+  return Prepared{*std::move(run), as_it_is, least};
 }
 
 }  // namespace
@@ -116,15 +141,18 @@ Expected<Run> simulate(const System& system, const ProblemSpec& problem, const R
   std::vector<Prepared> candidates;
   for (const Alternative& alternative : alternatives(system)) {
     const bool as_it_is = candidates.empty();
+    if (!as_it_is && alternative.system.mesh == system.mesh && !may_lie_on_one_axis(problem)) continue;  // whose axes only split what is open
     auto candidate = prepared(alternative, as_it_is, problem, options);
     if (candidate)
       candidates.push_back(*std::move(candidate));
     else if (as_it_is || !is_of_input(candidate.error().cause))  // what does not run as it is, is an error; what else failed may be the best
       return candidate.error();
   }
-  // The one with the fewest task instances first: it is the quickest to play, and the others have to play only as long as they may win.
+  // The one with the fewest task instances first: it is the quickest to play, and the others have to play only as long as they may win. Of as many that whose busiest link is
+  // done first: where thousands of flows share links, the other may be out before it is played.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Prepared& a, const Prepared& b) {
-    return a.run.model.deployment.activities() < b.run.model.deployment.activities();
+    const auto first = [](const Prepared& candidate) { return std::pair{candidate.run.model.deployment.activities(), candidate.least}; };
+    return first(a) < first(b);
   });
   std::optional<Run> best, cut_short;
   for (Prepared& candidate : candidates) {

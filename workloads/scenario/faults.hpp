@@ -14,9 +14,9 @@ struct Alternative {
   std::string rings;
 };
 
-/// First the system as it is, whose routes go around broken cables ("detour"). Then the system with what of the mesh lies along
-/// dimensions with a broken cable, axes or physical dimensions that an axis folds, open and shifted so that it begins behind the cable ("line along col, cut
-/// after 1"). A system without broken cables: only itself.
+/// First the system as it is, whose routes go around broken cables ("detour"). Then the system with dimensions that have a broken cable open, and devices
+/// shifted so that they begin behind it: what of the mesh lies along one, an axis or a part of one that folds several ("line along col, cut after 1"), or, where
+/// axes split it, what an axis over all devices takes whole ("line along x, cut after 3"). A system without broken cables: only itself.
 std::vector<Alternative> alternatives(const System& system);
 
 /// A problem on a system; open choices are made first (pose()). With broken cables the fastest of the alternatives, ties: the system as it is;

@@ -73,6 +73,21 @@ TEST(Faults, TheQuickerAlternativeIsPlayedFirstAndTheOtherOneWhileItMayWin) {
   EXPECT_TRUE(calls[1].interrupted) << "on a lone ring the detour is the whole way round: it is not played to its end";
 }
 
+TEST(Faults, ABrokenCableIsCutAtWhateverMeshLiesOverIt) {
+  const auto run = [](const std::string& mesh, const std::string& axes, const std::string& algorithm) {
+    return json_of("run --machine ideal --slice 4x8 --fail 0.0-3.0 --mesh " + mesh + " --axis " + axes + " --collective all-reduce --bytes 64MiB --algorithm " + algorithm);
+  };
+  const auto along_one = run("row=32", "row", "auto");
+  EXPECT_EQ(along_one["rings"], "line along row/8:4, cut after 3");
+  for (const char* mesh : {"row=4,col=8", "row=16,col=2", "row=2,col=16"}) {
+    const auto on = run(mesh, "row,col", "auto");
+    EXPECT_EQ(on["makespan_s"], along_one["makespan_s"]) << mesh << ": the same wires";
+    EXPECT_NE(on["rings"], "detour") << mesh;
+  }
+  EXPECT_EQ(run("row=2,col=16", "row,col", "auto")["rings"], "line along x, cut after 3");
+  EXPECT_EQ(run("row=2,col=16", "row,col", "direct")["rings"], "detour") << "whose axes are lines already";
+}
+
 TEST(Faults, WhatDoesNotRunAsItIsIsAnErrorBeforeAnythingIsPlayed) {
   const System system = ideal("4x8", {"0.3-0.4"});
   RunOptions options = noting();

@@ -55,5 +55,19 @@ TEST(RepeatedRun, IsTheSimulatedTimeToThePicosecond) {
   }
 }
 
+TEST(RepeatedRun, KnowsTheDimensionsWhoseLinksItCrosses) {
+  const auto system = std::make_shared<const System>(testing::open_pod(some_machine(), {2, 2, 4}, {{"x", 4}, {"y", 4}}));  // in the order of JAX, which lays x along the last
+  for (const auto& [axis, first] : {std::pair{"x", false}, {"y", true}}) {
+    const auto lowered = lowered_schedule_of(observed(ObservedOp::reduce_scatter, axis, 4, 1 << 20), *system);
+    ASSERT_TRUE(lowered) << to_text(lowered.error());
+    RepeatedRun run{*lowered, system};
+    for (const int dimension : {0, 1, 2}) EXPECT_TRUE(run.crosses(dimension)) << "not known before it ran";
+    ASSERT_TRUE(run.time_on(*system, {}));
+    EXPECT_EQ(run.crosses(0), first) << axis;
+    EXPECT_EQ(run.crosses(1), first) << axis;
+    EXPECT_EQ(run.crosses(2), !first) << axis;
+  }
+}
+
 }  // namespace
 }  // namespace podsim
