@@ -1,5 +1,7 @@
 #include "tools/console/progress.hpp"
 
+#include <pthread.h>
+
 #include <fmt/ostream.h>
 
 #include <algorithm>
@@ -60,6 +62,7 @@ void ProgressLine::count_seconds() {
 }
 
 void ProgressLine::tick() {
+  pthread_setname_np(pthread_self(), "progress");  // for those who count threads: it computes nothing
   std::unique_lock lock{mutex_};
   while (!ending_.wait_for(lock, std::chrono::duration<double>(between_lines), [this] { return ended_; }))
     if (const double now = seconds(); now >= next_ && (!shown_ || now >= last_ + silence) && !what_.empty()) show_what(now);
