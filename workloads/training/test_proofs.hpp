@@ -138,7 +138,8 @@ inline void expect_one_device(const TrainingStep& step, int steps) {
   const CheckReport report = report_of(claimed(step, steps));
   EXPECT_TRUE(report.ok) << to_text(report.problems);
   EXPECT_LE(error_of(report, "loss"), 1e-6);
-  EXPECT_LE(error_of(report, "d "), 1e-5);
+  // That the gradients keep it is in `ok`. How far they are below depends on the processor, for which a BLAS adds up in orders of its own.
+  EXPECT_LE(report.tolerance, 2e-4) << "far below what a microbatch adds to a gradient";
 }
 
 /// Bytes of the buffers of a program by kind.
