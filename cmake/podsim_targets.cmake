@@ -267,7 +267,7 @@ function(podsim_test name)
       set_property(GLOBAL APPEND PROPERTY PODSIM_WHOLE_WHEN_SANITIZED ${name})
     endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-                         PROPERTIES TIMEOUT 600 LABELS ${label} COST ${cost})
+                         PROPERTIES TIMEOUT 1800 LABELS ${label} COST ${cost})
     return()
   endif()
   # A sanitized program takes a tenth of a second to start, which is more than most cases take. So a few processes run all of its cases, every fourth

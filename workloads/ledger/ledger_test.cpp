@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "sim/base/test_cases.hpp"
 #include "sim/base/units.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/hlo/read_hlo.hpp"
@@ -55,7 +56,7 @@ std::vector<std::string> texts_of(const std::vector<LedgerRow>& ledger) {
 
 TEST(Ledger, AddsUpToTheExposedTimeHoweverCallsAreSimulated) {
   int compared = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::cases(40U, 3U); ++seed) {
     const TrainingStep step = testing::random_training_step(seed);
     SCOPED_TRACE(fmt::format("seed {}: {}, {}, {} microbatches", seed, to_text(step.mesh), step.pipeline, step.microbatches));
     const System system = testing::system_of(*find_machine(seed % 2 == 0 ? "tpu_v4" : "ideal"), step.mesh);
@@ -69,7 +70,7 @@ TEST(Ledger, AddsUpToTheExposedTimeHoweverCallsAreSimulated) {
     EXPECT_THAT(texts_of(ledger), ElementsAreArray(texts_of(of_flat)));
     ++compared;
   }
-  EXPECT_GT(compared, 4);
+  EXPECT_GT(compared, test::cases(4, -1));
 }
 
 TEST(Ledger, CountsTheSlicesOfAGatherOnce) {
@@ -151,7 +152,7 @@ TEST(Ledger, NamesAnInstructionByItsPlaceInTheUsersProgramAndCountsTrips) {
 
 TEST(Ledger, MergesWhatAPipelinePassesOnInEachMicrobatch) {
   int merged = 0;
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::cases(10U, 2U); ++seed) {
     TrainingStep step = testing::random_training_step(seed);
     TrainingSpec spec{step};
     spec.layers.algorithm = "collective";
@@ -160,7 +161,7 @@ TEST(Ledger, MergesWhatAPipelinePassesOnInEachMicrobatch) {
       merged += row.kind == "send" && row.count == step.microbatches;
     }
   }
-  EXPECT_GE(merged, 10);
+  EXPECT_GE(merged, test::cases(10, 1));
 }
 
 }  // namespace
