@@ -287,16 +287,30 @@ Expected<Edges> ProgramWriter::ragged(const HloInstruction& at, const HloInstruc
   return Edges{Edge{view(label_of(at) + " received", {received}, {out}, *made)}};
 }
 
+namespace {
+
+/// Whether a fusion is its collective of several arrays, and no work: the collective takes the parameters as they come, and gives a result for each.
+bool takes_parameters(const InsideCollective& inside, const HloInstruction& fusion) {
+  const std::vector<int>& operands = inside.collective->operands;
+  if (operands.size() != fusion.operands.size() || leaves_of(*fusion.shape).size() != operands.size()) return false;
+  for (std::size_t o = 0; o < operands.size(); ++o) {
+    const HloInstruction& operand = inside.computation->instructions[static_cast<std::size_t>(operands[o])];
+    if (operand.opcode != HloOpcode::parameter || operand.number != static_cast<std::int64_t>(o)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const InsideCollective& inside, Edges& ended) {
   const HloInstruction& what = at(scope, i);
   const HloInstruction& collective_inside = *inside.collective;
   if (module_.values()) return nested(scope, *called(module_.module(), what, HloRole::calls), what.operands, i);
-  const bool is_plain = what.operands.size() == 1 && what.shape->is_array() && at(scope, what.operands.front()).shape->is_array();
-  if (is_plain) {
-    std::vector<const HloShape*> shapes;
-    for (const int operand : collective_inside.operands) shapes.push_back(&*inside.computation->instructions[static_cast<std::size_t>(operand)].shape);
-    if (shapes.size() == 1 && shapes.front()->is_array()) return collective(scope, i, collective_inside, i, *what.shape, ended, shapes);
-  }
+  std::vector<const HloShape*> given;
+  for (const int operand : collective_inside.operands) given.push_back(&*inside.computation->instructions[static_cast<std::size_t>(operand)].shape);
+  const bool are_arrays = std::ranges::all_of(given, &HloShape::is_array) && std::ranges::all_of(what.operands, [&](int operand) { return at(scope, operand).shape->is_array(); });
+  const bool is_of_one = given.size() == 1 && what.operands.size() == 1 && what.shape->is_array();
+  if (are_arrays && (is_of_one || takes_parameters(inside, what))) return collective(scope, i, collective_inside, i, *what.shape, ended, given);
   // Work and communication in one: the work, then the exchange of as much as its result has, or as its largest operand.
   auto made = work(scope, i);
   if (!made) return made.error();
@@ -306,17 +320,19 @@ Expected<HloValue> ProgramWriter::fused_collective(Scope& scope, int i, const In
   const auto kind = kind_of(collective_inside.opcode);
   if (!kind || parts == 1) return made;
   tell_strategy(collective_inside, what, *among);
-  const auto shapes = leaves_of(*collective_inside.shape);
-  const HloArrayForm form = module_.form(*shapes.front());
-  std::vector<std::int64_t> from = form.lengths;
   const auto dims = collective_inside.attributes->dimensions;
   const auto dim = dims.empty() ? std::size_t{0} : static_cast<std::size_t>(dims.front());
-  if (dim >= from.size()) return module_.problem(what, "expected a dimension of its result");
-  if (*kind == CollectiveKind::all_gather) from[dim] = std::max<std::int64_t>(1, from[dim] / parts);
-  if (*kind == CollectiveKind::reduce_scatter) from[dim] *= parts;
-  const Region in = region_of(add_buffer({what.name + " operand", from, form.dtype, Role::scratch, {}, {}}, true), from);
-  const Region out = region_of(add_buffer({what.name + " exchanged", form.lengths, form.dtype, Role::scratch, {}, {}}, true), form.lengths);
-  auto edges = exchange(what, *kind, *among, {in}, {out}, static_cast<int>(dim), text_order());
+  std::vector<Region> in, out;
+  for (const HloShape* const shape : leaves_of(*collective_inside.shape)) {
+    const HloArrayForm form = module_.form(*shape);
+    std::vector<std::int64_t> from = form.lengths;
+    if (dim >= from.size()) return module_.problem(what, "expected a dimension of its result");
+    if (*kind == CollectiveKind::all_gather) from[dim] = std::max<std::int64_t>(1, from[dim] / parts);
+    if (*kind == CollectiveKind::reduce_scatter) from[dim] *= parts;
+    in.push_back(region_of(add_buffer({what.name + " operand", from, form.dtype, Role::scratch, {}, {}}, true), from));
+    out.push_back(region_of(add_buffer({what.name + " exchanged", form.lengths, form.dtype, Role::scratch, {}, {}}, true), form.lengths));
+  }
+  auto edges = exchange(what, *kind, *among, in, out, static_cast<int>(dim), text_order());
   if (!edges) return edges.error();
   ended = *std::move(edges);
   for (const HloLeaf& leaf : *made)

@@ -56,6 +56,33 @@ HloSpec added_on_4x4(const std::string& strategy, const std::string& rings) {
   return spec;
 }
 
+// Of both sums a device keeps its rows: libtpu's all-reduce-scatter of several arrays (maxtext_latent_v5p and maxtext_pipeline_v5p of validation/aot).
+TEST(HloForms, AFusedReduceScatterOfSeveralArraysSendsThemAll) {
+  const podsim::Run run = run_of(ring_of(4), spec_of(module_of(R"(%all-reduce-scatter (a.1: bf16[1024,1024], b.1: bf16[2048,1024]) -> (bf16[256,1024], bf16[512,1024]) {
+  %a.1 = bf16[1024,1024] parameter(0)
+  %b.1 = bf16[2048,1024] parameter(1)
+  %sums = (bf16[1024,1024], bf16[2048,1024]) all-reduce(%a.1, %b.1), channel_id=1, replica_groups=[1,4]<=[4], use_global_device_ids=true, to_apply=%add
+  %first = bf16[1024,1024] get-tuple-element(%sums), index=0
+  %second = bf16[2048,1024] get-tuple-element(%sums), index=1
+  %zero = u32[] constant(0)
+  %rows = u32[] constant(256)
+  %more_rows = u32[] constant(512)
+  %id = u32[] partition-id()
+  %row = u32[] multiply(%id, %rows)
+  %other_row = u32[] multiply(%id, %more_rows)
+  %own.1 = bf16[256,1024] dynamic-slice(%first, %row, %zero), dynamic_slice_sizes={256,1024}
+  %own.2 = bf16[512,1024] dynamic-slice(%second, %other_row, %zero), dynamic_slice_sizes={512,1024}
+  ROOT %both = (bf16[256,1024], bf16[512,1024]) tuple(%own.1, %own.2)
+}
+ENTRY %main (p: bf16[1024,1024], q: bf16[2048,1024]) -> (bf16[256,1024], bf16[512,1024]) {
+  %p = bf16[1024,1024] parameter(0)
+  %q = bf16[2048,1024] parameter(1)
+  ROOT %fusion = (bf16[256,1024], bf16[512,1024]) fusion(%p, %q), kind=kCustom, calls=%all-reduce-scatter
+}
+)")));
+  EXPECT_NEAR(to_seconds(run.metrics.makespan).count(), 3.0 / 4 * 3 * 1024 * 1024 * 2 / (2 * link), 1e-9) << "either way round half of what both arrays have";
+}
+
 TEST(HloForms, TwoColoursInTwoPhasesUseBothDimensionsAtOnce) {
   const System torus = system_with({{"machine", "ideal"}, {"slice", "4x4"}, {"wrap", "all"}, {"mesh", "x=4,y=4"}, {"set", "link.bandwidth=100GB/s"}});
   const double bytes = 4096.0 * 4096 * 2;
