@@ -59,7 +59,7 @@ struct OperationMetrics {
   Picoseconds busy;         // the core works on it
   Picoseconds exposed;      // the core is idle and waits for it (exposed_by(), sim/analysis/operations.hpp)
   Picoseconds overlapped;   // it is in flight while the core is busy
-  Picoseconds in_flight;    // each occurrence from when it is first in flight, without pauses
+  Picoseconds in_flight;    // something of an occurrence is in flight; summed over occurrences
   std::vector<int> axes{};  // of the mesh, along which a collective or Shift moves, in order
   MatmulExtents extents;    // of one occurrence of a matmul
   Flops flops;              // of one occurrence: 2mnk

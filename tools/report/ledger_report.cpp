@@ -28,9 +28,9 @@ std::string origin_text(const LedgerRow& row) {
 
 }  // namespace
 
-Json ledger_json(const Run& run) {
+Json ledger_json(const Run& run, const std::vector<OperationMetrics>& operations) {
   Json collectives = Json::array();
-  for (const LedgerRow& row : collective_ledger(run))
+  for (const LedgerRow& row : collective_ledger(run, operations))
     collectives.push_back(Json{{"name", row.name},
                                {"path", or_null(row.path)},
                                {"source", or_null(row.source)},

@@ -69,7 +69,9 @@ Expected<StepOperation> read_operation(const JsonElement& json, std::size_t inde
   return operation;
 }
 
-Json json_of_operations(const std::vector<OperationMetrics>& all) {
+}  // namespace
+
+Json operations_json(const std::vector<OperationMetrics>& all) {
   Json operations = Json::array();
   for (const OperationMetrics& o : all) {
     Json entry{{"name", o.name},
@@ -81,15 +83,11 @@ Json json_of_operations(const std::vector<OperationMetrics>& all) {
     if (o.flops.count() > 0) entry.update(Json{{"flops", o.flops.count()}, {"m", o.extents.m}, {"n", o.extents.n}, {"k", o.extents.k}});
     if (o.bytes.count() > 0) entry.set("bytes", o.bytes.count());
     if (o.devices > 0) entry.set("devices", o.devices);
-    if (o.call != nullptr) entry.set("operations", json_of_operations(o.call->operations));
+    if (o.call != nullptr) entry.set("operations", operations_json(o.call->operations));
     operations.push_back(std::move(entry));
   }
   return operations;
 }
-
-}  // namespace
-
-Json operations_json(const Run& run) { return json_of_operations(operations_of(run)); }
 
 StepTimes step_of(const std::vector<OperationMetrics>& operations, Picoseconds makespan) {
   StepTimes step{to_seconds(makespan), {}};

@@ -22,7 +22,7 @@ namespace podsim {
 ///   flops, m, n, k                  of one occurrence of a matmul
 ///   bytes, devices                  of one occurrence of a collective: input per device, devices that take part
 ///   operations                      of one occurrence of a call that was played as one task: what is in it
-Json operations_json(const Run& run);
+Json operations_json(const std::vector<OperationMetrics>& operations);
 
 /// The run as one step. The time of an operation is the time in which the core is busy with it or waits only for it.
 StepTimes step_of(const Run& run);

@@ -370,8 +370,9 @@ std::string result_json(const Run& run, const Details& details) {
                         {"in_flight_s", seconds(axis.in_flight)},
                         {"exposed_s", seconds(axis.exposed)}});
   json.set("axes", std::move(axes));
-  json.set("collectives", ledger_json(run));
-  json.set("operations", operations_json(run));
+  const std::vector<OperationMetrics> operations = measure_operations(run.model, run.timeline, run.metrics.busiest);
+  json.set("collectives", ledger_json(run, operations));
+  json.set("operations", operations_json(operations));
   if (details.orders) json.set("orders", Json{{"text_s", details.orders->text_s}, {"overlap_s", details.orders->overlap_s}});
   if (details.healthy_s) {
     json.set("healthy", Json{{"makespan_s", *details.healthy_s}});

@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "sim/analysis/operations.hpp"
 #include "workloads/ledger/label_place.hpp"
 
 namespace podsim {
@@ -67,8 +66,7 @@ class Ledger {
  public:
   explicit Ledger(const Run& run) : run_{run}, origins_{run.problem->summary.hlo != nullptr ? &run.problem->summary.hlo->origins : nullptr} {}
 
-  std::vector<LedgerRow> made() {
-    const std::vector<OperationMetrics> operations = measure_operations(run_.model, run_.timeline, run_.metrics.busiest);
+  std::vector<LedgerRow> made(const std::vector<OperationMetrics>& operations) {
     add_all(operations, 1, exposed_of(operations));
     std::vector<LedgerRow> rows;
     for (auto& [key, sum] : sums_) {
@@ -144,6 +142,8 @@ class Ledger {
 
 }  // namespace
 
-std::vector<LedgerRow> collective_ledger(const Run& run) { return Ledger{run}.made(); }
+std::vector<LedgerRow> collective_ledger(const Run& run, const std::vector<OperationMetrics>& operations) { return Ledger{run}.made(operations); }
+
+std::vector<LedgerRow> collective_ledger(const Run& run) { return collective_ledger(run, measure_operations(run.model, run.timeline, run.metrics.busiest)); }
 
 }  // namespace podsim

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/operations.hpp"
 #include "workloads/scenario/simulate.hpp"
 
 namespace podsim {
@@ -27,7 +28,9 @@ struct LedgerRow {
 /// Most exposed first; ties: longest in flight, then name. The exposed times add up to Metrics::split.exposed_communication, exactly. Of a schedule of
 /// several programs, such as a pipeline, they are those of the device whose core is busy longest. What the core waits for in a call that is played is shared
 /// out among the call's collectives as it would be if the call ran alone.
-///   cost    that of measure_operations()
+/// `operations`: those of that device (measure_operations()).
+std::vector<LedgerRow> collective_ledger(const Run& run, const std::vector<OperationMetrics>& operations);
+/// The same where they are not needed for anything else.
 std::vector<LedgerRow> collective_ledger(const Run& run);
 
 }  // namespace podsim
