@@ -152,6 +152,8 @@ class ProgramWriter {
   Expected<HloValue> nested(Scope& scope, const HloComputation& computation, const std::vector<int>& operands, int result_of);
   Expected<HloValue> start(Scope& scope, int i);
   Expected<HloValue> done(Scope& scope, int i);
+  /// What decides whether a loop goes on, before each trip and after the last: edges of that. Scalars cost nothing, so that only a condition that looks at arrays or communicates is written.
+  Expected<Edges> write_condition(Scope& scope, int i, const HloValue& state);
   /// An asynchronous computation: its instructions run in their order, beside the core.
   Expected<HloValue> beside_core(Scope& scope, int i, int done, Edges& ended);
   /// A copy, slice or other data movement by DMA.

@@ -52,6 +52,18 @@ Expected<HloValue> ProgramWriter::every_branch(Scope& scope, int i) {
   return value;
 }
 
+Expected<Edges> ProgramWriter::write_condition(Scope& scope, int i, const HloValue& state) {
+  const int number = called_number(at(scope, i), HloRole::condition);
+  const HloComputation& condition = module_.module().computations[static_cast<std::size_t>(number)];
+  const auto makes_array = [](const HloInstruction& instruction) { return instruction.opcode != HloOpcode::parameter && instruction.shape->is_array() && instruction.shape->rank() > 0; };
+  if (!module_.communicates(number) && std::ranges::none_of(condition.instructions, makes_array)) return Edges{};
+  for (const HloLeaf& leaf : state) hold(leaf);  // the loop goes on with it
+  const auto goes_on = write(condition, {state}, {std::nullopt});
+  for (const HloLeaf& leaf : state) hold(leaf, -1);
+  if (!goes_on) return goes_on.error();
+  return goes_on->front().ready;
+}
+
 Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   const HloInstruction& what = at(scope, i);
   const HloComputation* body = called(module_.module(), what, HloRole::body);
@@ -96,8 +108,12 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
     if (is_stored[leaf]) result[leaf] = {places[leaf], module_.form(*shapes[leaf]).lengths, {}, 0, {}};
   Edges last;
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf) last.insert(last.end(), state[leaf].ready.begin(), state[leaf].ready.end());
-  const auto expect_it_goes_on = [&](bool is_true) {
-    if (module_.values()) expect_condition(scope, i, is_true, result);
+  const auto decide = [&](bool is_true) -> Status {
+    if (module_.values()) return expect_condition(scope, i, is_true, result), success();
+    const auto decided = write_condition(scope, i, result);
+    if (!decided) return decided.error();
+    last.insert(last.end(), decided->begin(), decided->end());
+    return success();
   };
   if (in_function_ || is_beside_core_) {  // functions have no calls, and calls run on the core
     release(scope);
@@ -105,12 +121,12 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
       std::vector<std::optional<BufferId>> wanted(state.size());
       for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
         if (!invariant[leaf]) wanted[leaf] = places[leaf];
-      expect_it_goes_on(true);
+      if (const auto ok = decide(true); !ok) return ok.error();
       const auto made = write(*body, {result}, wanted);
       if (!made) return made.error();
       place(*made, shapes, wanted);
     }
-    expect_it_goes_on(false);
+    if (const auto ok = decide(false); !ok) return ok.error();
     return result;
   }
   const auto function = module_.body(*body, called_number(what, HloRole::body), is_stored);
@@ -124,11 +140,11 @@ Expected<HloValue> ProgramWriter::loop(Scope& scope, int i) {
   }
   for (std::int64_t trip = 0; trip < trips->count; ++trip) {
     if (builder_.task_count() > most_hlo_tasks) return module_.problem(what, fmt::format("expected at most {} tasks", most_hlo_tasks));
-    expect_it_goes_on(true);
+    if (const auto ok = decide(true); !ok) return ok.error();
     last = {Edge{task(fmt::format("{} {}", what.name, trip), call, reads, writes, last, true, HloTask::Role::trip)}};
     tasks_.back().trip = trip;
   }
-  expect_it_goes_on(false);
+  if (const auto ok = decide(false); !ok) return ok.error();
   for (std::size_t leaf = 0; leaf < state.size(); ++leaf)
     if (!is_stored[leaf]) result[leaf].ready = last;
   return result;

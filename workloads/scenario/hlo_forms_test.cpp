@@ -83,6 +83,44 @@ ENTRY %main (p: bf16[1024,1024], q: bf16[2048,1024]) -> (bf16[256,1024], bf16[51
   EXPECT_NEAR(to_seconds(run.metrics.makespan).count(), 3.0 / 4 * 3 * 1024 * 1024 * 2 / (2 * link), 1e-9) << "either way round half of what both arrays have";
 }
 
+// lax.while_loop until all devices are done (branches_v5e of validation/aot): what is asked before each trip and after the last is communication, too.
+TEST(HloForms, AConditionThatAddsUpOverTheDevicesIsPlayedOnceMoreThanTheBody) {
+  const std::string computations = R"(%body (s: (bf16[1024,1024], s32[])) -> (bf16[1024,1024], s32[]) {
+  %s = (bf16[1024,1024], s32[]) parameter(0)
+  %x = bf16[1024,1024] get-tuple-element(%s), index=0
+  %n = s32[] get-tuple-element(%s), index=1
+  ROOT %next = (bf16[1024,1024], s32[]) tuple(%x, %n)
+}
+%condition (s.2: (bf16[1024,1024], s32[])) -> pred[] {
+  %s.2 = (bf16[1024,1024], s32[]) parameter(0)
+  %x.2 = bf16[1024,1024] get-tuple-element(%s.2), index=0
+  %psum = bf16[1024,1024] all-reduce(%x.2), channel_id=1, replica_groups=[1,4]<=[4], use_global_device_ids=true, to_apply=%add
+  %zero = bf16[] constant(0)
+  %sum = bf16[] reduce(%psum, %zero), dimensions={0,1}, to_apply=%add
+  ROOT %more = pred[] compare(%sum, %zero), direction=GT
+}
+)";
+  const auto with_trips = [](int trips) { return fmt::format(", backend_config={{\"known_trip_count\":{{\"n\":\"{}\"}}}}", trips); };
+  const std::string entry = "ENTRY %main (p: bf16[1024,1024], q: s32[]) -> (bf16[1024,1024], s32[]) {\n  %p = bf16[1024,1024] parameter(0)\n  %q = s32[] parameter(1)\n  %t = (bf16[1024,1024], s32[]) tuple(%p, %q)\n";
+  const double once = 2 * 3.0 / 4 * 1024 * 1024 * 2 / (2 * link);  // either way round half of the array
+  const auto exposed = [&](const std::string& text) { return to_seconds(run_of(ring_of(4), spec_of(module_of(text))).metrics.split.exposed_communication).count(); };
+  EXPECT_NEAR(exposed(computations + entry + "  ROOT %loop = (bf16[1024,1024], s32[]) while(%t), condition=%condition, body=%body" + with_trips(6) + "\n}\n"), 7 * once, 1e-9);
+
+  const std::string outer = R"(%outer (s.3: (bf16[1024,1024], s32[])) -> (bf16[1024,1024], s32[]) {
+  %s.3 = (bf16[1024,1024], s32[]) parameter(0)
+  ROOT %inner = (bf16[1024,1024], s32[]) while(%s.3), condition=%condition, body=%body)" + with_trips(2) +
+                            R"(
+}
+%goes_on (s.4: (bf16[1024,1024], s32[])) -> pred[] {
+  %s.4 = (bf16[1024,1024], s32[]) parameter(0)
+  %n.4 = s32[] get-tuple-element(%s.4), index=1
+  %five = s32[] constant(5)
+  ROOT %less = pred[] compare(%n.4, %five), direction=LT
+}
+)";
+  EXPECT_NEAR(exposed(computations + outer + entry + "  ROOT %loop = (bf16[1024,1024], s32[]) while(%t), condition=%goes_on, body=%outer" + with_trips(5) + "\n}\n"), 5 * 3 * once, 1e-9) << "a loop in a loop";
+}
+
 TEST(HloForms, TwoColoursInTwoPhasesUseBothDimensionsAtOnce) {
   const System torus = system_with({{"machine", "ideal"}, {"slice", "4x4"}, {"wrap", "all"}, {"mesh", "x=4,y=4"}, {"set", "link.bandwidth=100GB/s"}});
   const double bytes = 4096.0 * 4096 * 2;
