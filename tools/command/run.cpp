@@ -24,6 +24,7 @@ namespace {
 OptionGroup run_options() {
   using enum FieldKind::Group;
   const OptionGroup telling{{"explain", flag(), "the critical path, what each machine value would change, and a sentence", true},
+                            {"advise", no_field(flag()), "what would help, each simulated: other collectives, orders, meshes, schedules, the best three together, and how fast links would have to be", true},
                             {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown, or known only as a lower bound"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
   return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, trace_options(), record_options(), chakra_options(),
@@ -135,7 +136,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
     if (console.caller != nullptr) return console.caller->run = std::make_shared<RunAnswer>(RunAnswer{*std::move(run), Details{}}), exit_interrupted;
     return interrupted(*run, console);
   }
-  if (run->row.training != nullptr && !how->force)
+  if (run->row.training != nullptr && !how->force && !options.flag("advise"))
     if (std::string why = why_too_large(*run->row.training, run->row.problem.training->given); !why.empty())
       return Diagnostic{{}, why + ". --force tells the times all the same"};
   if (*trace) {
@@ -148,6 +149,11 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   }
   auto details = details_of(*run, *system, *problem, any_cable, options, *how);
   if (!details) return details.error();
+  if (options.flag("advise")) {
+    auto advice = advise(*fields, *run, *how);
+    if (!advice) return advice.error();
+    details->advice = *std::move(advice);
+  }
   details->notes.insert(details->notes.end(), doubts.begin(), doubts.end());
   if (*trace) details->notes.insert(details->notes.end(), (*trace)->warnings.begin(), (*trace)->warnings.end());
   if (*record != nullptr) {

@@ -14,6 +14,7 @@
 #include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/hlo_report.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/advice_report.hpp"
 #include "tools/report/ledger_report.hpp"
 #include "tools/report/program_report.hpp"
 #include "tools/report/run_operations.hpp"
@@ -390,6 +391,7 @@ std::string result_json(const Run& run, const Details& details) {
   if (!details.devices.empty()) json.set("per_device", devices_json(run, details.devices));
   if (!details.links.empty()) json.set("per_link", links_json(run, details.links));
   if (details.explanation) json.set("explanation", explanation_json(run, *details.explanation));
+  if (details.advice) json.set("advice", advice_json(*details.advice));
   return json.dump(2) + "\n";
 }
 
@@ -472,6 +474,7 @@ std::string result_table(const Run& run, const Details& details, TerminalStyle s
   if (!details.losses.empty()) text += "\n" + losses_table(run, details.losses);
   if (!row.problem.collective)
     if (const std::string ledger = ledger_table(run); !ledger.empty()) text += "\n" + ledger;
+  if (details.advice) text += "\n" + advice_table(*details.advice);
   if (!run.metrics.axes.empty()) text += "\n" + axes_table(run, style);
   if (!details.devices.empty()) text += "\n" + devices_table(run, details.devices);
   if (!details.links.empty()) text += "\n" + links_table(run, details.links);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/report/json.hpp"
+#include "workloads/advice/advice.hpp"
 #include "workloads/scenario/explain.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/hlo_orders.hpp"
@@ -16,6 +17,7 @@ namespace podsim {
 /// The optional details of a run's report.
 struct Details {
   std::optional<Explanation> explanation;
+  std::optional<Advice> advice;
   std::vector<DeviceMetrics> devices;
   std::vector<LinkMetrics> links;
   std::optional<double> healthy_s;  // with faults: the time without them

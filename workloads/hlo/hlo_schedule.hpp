@@ -19,15 +19,15 @@ struct HloRates {
 };
 
 struct HloScheduleOptions {
-  /// Of a module that is not scheduled. Its instructions stand in an order in which they could run, but the compiler would still move them, fuse them
-  /// and make collectives asynchronous.
-  ///   text     as they stand; collectives block the core
-  ///   overlap  collectives begin when their operands are there; the core takes what is ready by `rates`, in the text's order (list_order.hpp)
+  ///   text     instructions run as they stand; collectives block the core, but for what stands between -start and -done
+  ///   overlap  collectives begin when their operands are there, and only what needs them waits. The core's work stays in the order of a scheduled module; else it takes what is ready by
+  ///            `rates`, in the text's order (list_order.hpp). The memory that early starts take is not minded
   enum class Order { text, overlap };
-  Order order = Order::overlap;
+  std::optional<Order> order{};  // nullopt: of a scheduled module `text`, as the compiler decided; else `overlap`, as the compiler would still move and fuse instructions
   HloRates rates{};
   const Machine* machine = nullptr;  // whose times say which branch of a conditional is the longest; none: one that takes no time, so arithmetic and bytes do
-  bool rewrite_reduce_scatter = false;  // an all-reduce of which only the own block is used
+  bool rewrite_reduce_scatter = false;   // an all-reduce of which only the own block is used
+  bool rewrite_bf16_reductions = false;  // all-reduces and reduce-scatters of float32 send bf16; converting is fused with what makes and uses the sums. Not with `values`: other numbers
   HloCountOptions counts{};  // not tolerant
   /// Every value has a buffer of its dimensions, and opaque tasks say what they compute (HloKernel): what numbers need. Without tiles and fusion of
   /// elementwise work, so not for timing; the order, what is sent and what is updated in place are the same.
@@ -35,6 +35,11 @@ struct HloScheduleOptions {
   CellRule cells{};                     // the dimensions under axes that are not folded, for algorithms that the module states
   std::optional<double> clock_hz{};  // instructions take their estimated_cycles, where the compiler tells them
 };
+
+/// The order in which a module runs with these options.
+inline HloScheduleOptions::Order order_of(const HloModule& module, const HloScheduleOptions& options) {
+  return options.order.value_or(module.is_scheduled ? HloScheduleOptions::Order::text : HloScheduleOptions::Order::overlap);
+}
 
 /// An instruction that only its bytes are known of.
 struct HloOpaque {

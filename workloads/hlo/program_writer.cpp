@@ -92,7 +92,7 @@ ProgramWriter::Scope::Scope(const HloComputation& of, std::vector<int> in_order,
 Expected<HloValue> ProgramWriter::write(const HloComputation& computation, const std::vector<HloValue>& arguments, const std::vector<std::optional<BufferId>>& wanted) {
   std::vector<int> order(computation.instructions.size());
   std::iota(order.begin(), order.end(), 0);
-  if (!module_.blocks()) {
+  if (!module_.blocks() && !module_.module().is_scheduled) {
     auto listed = list_order(module_.module(), computation, HloUsers{computation}, module_.costs(), module_.options().rates);
     if (!listed) return listed.error();
     order = *std::move(listed);

@@ -52,7 +52,7 @@ class ModuleWriter {
   [[nodiscard]] HloTaskCosts& costs() { return costs_; }
   /// The branch of a conditional that takes longest. Loops in branches whose trip count nobody tells count once.
   Expected<std::size_t> longest_branch(const HloComputation& computation, int conditional);
-  [[nodiscard]] bool blocks() const { return module_.is_scheduled || options_.order == HloScheduleOptions::Order::text; }
+  [[nodiscard]] bool blocks() const { return order_of(module_, options_) == HloScheduleOptions::Order::text; }
 
   struct Body {
     int function = 0;
@@ -206,8 +206,10 @@ class ProgramWriter {
   /// A reduce-scatter adds up partial sums in an input that is scratch (derive_edges.hpp). In place of each operand that anything else reads, before or after it, an
   /// alias in a buffer of its own.
   void keep_operands(const Scope& scope, std::vector<Region>& in, const Edges& after);
-  /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype.
+  /// One Collective between regions; several as one where they are all-reduces, all-gathers or reduce-scatters of one dtype. Sums in bf16 where the options rewrite them so.
   Expected<Edges> exchange(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
+  /// The same in the dtypes of the regions.
+  Expected<Edges> exchange_as_stored(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim, const Edges& after);
   /// A Collective whose axes are left open, among listed groups: by position around a ring; an all-to-all directly, a broadcast down a binomial tree. Each round
   /// is a permute with a launch of its own.
   Expected<Edges> in_pairs(const HloInstruction& at, const std::string& label, const ReplicaGroups& groups, const Collective& op, const Edges& after);

@@ -72,6 +72,26 @@ void ProgramWriter::tell_strategy(const HloInstruction& collective, const HloIns
 
 Expected<Edges> ProgramWriter::exchange(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
                                         const Edges& after) {
+  const auto is_float = [&](const Region& region) { return builder_.buffer(region.buffer).dtype == DType::f32; };
+  const bool adds_up = kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
+  if (!module_.options().rewrite_bf16_reductions || !adds_up || !std::ranges::all_of(in, is_float)) return exchange_as_stored(at, kind, groups, in, out, dim, after);
+  const std::string label = label_of(at);
+  const auto rounded = [&](const std::vector<Region>& regions) {
+    std::vector<Region> halves;
+    for (const Region& region : regions) halves.push_back(region_of(add_buffer({label + " in bf16", lengths_of(region), DType::bf16, Role::scratch, {}, {}}, true), lengths_of(region)));
+    return halves;
+  };
+  const std::vector<Region> sent = rounded(in), sums = rounded(out);
+  Edges ready = after, ended;
+  for (std::size_t r = 0; r < in.size(); ++r) ready.push_back(Edge{view("place " + label, {in[r]}, {sent[r]}, after)});
+  const auto made = exchange_as_stored(at, kind, groups, sent, sums, dim, ready);
+  if (!made) return made;
+  for (std::size_t r = 0; r < out.size(); ++r) ended.push_back(Edge{view("place " + label, {sums[r]}, {out[r]}, *made)});
+  return ended;
+}
+
+Expected<Edges> ProgramWriter::exchange_as_stored(const HloInstruction& at, CollectiveKind kind, const CollectiveGroups& groups, const std::vector<Region>& in, const std::vector<Region>& out, int dim,
+                                                  const Edges& after) {
   const std::int64_t parts = groups.devices;
   const auto dtype = [&](const Region& region) { return builder_.buffer(region.buffer).dtype; };
   std::function<Expected<Edges>(const std::string&, const Region&, const Region&, int, const Edges&)> one;

@@ -187,10 +187,13 @@ std::span<const FieldKind> scenario_fields() {
       FieldKind{.name = "clock", .group = hlo, .form = amount, .placeholder = "940MHz", .help = "the clock of --hlo-cost estimated-cycles; left out: at which the TPU's units give its peak",
                 .problems = {"hlo"}, .check = [](Text value, Kind) { return status_of(parse_clock(value, of_field("clock"))); }},
       FieldKind{.name = "hlo_schedule", .group = hlo, .form = word, .placeholder = "text|overlap",
-                .help = "the order of a module that is not scheduled: instructions as in the text, where collectives block; or collectives that begin when their operands are there",
-                .otherwise = "overlap", .problems = {"hlo"}},
-      FieldKind{.name = "rewrite", .group = hlo, .form = word, .placeholder = "reduce-scatter", .help = "an all-reduce of which only the own block is used becomes one, as GPU compilers do",
+                .help = "text: instructions run as they stand, collectives block, but for what stands between -start and -done; overlap: collectives begin when their operands are there, and only what "
+                        "needs them waits. Left out: of a scheduled module text, else overlap",
                 .problems = {"hlo"}},
+      FieldKind{.name = "rewrite", .group = hlo, .form = word, .placeholder = "reduce-scatter|bf16-reductions",
+                .help = "reduce-scatter: an all-reduce of which only the own block is used becomes one, as GPU compilers do; bf16-reductions: all-reduces and reduce-scatters of float32 send bf16, "
+                        "and converting costs nothing of its own, as it is fused; repeatable",
+                .problems = {"hlo"}, .repeated = true},
       FieldKind{.name = "trip_count", .group = hlo, .form = pairs, .placeholder = "NAME=N", .help = "iterations of the loop NAME, if the module does not tell; repeatable", .problems = {"hlo"},
                 .repeated = true, .check = [](Text value, Kind) { return status_of(read_hlo_counts(with("trip_count", value))); }},
       FieldKind{.name = "branch", .group = hlo, .form = pairs, .placeholder = "NAME=i", .help = "the branch of the conditional NAME; left out: the longest; repeatable", .problems = {"hlo"},

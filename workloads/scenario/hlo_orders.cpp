@@ -10,7 +10,7 @@ Expected<std::optional<double>> other_order_makespan(const System& system, const
   const auto* asked = std::get_if<HloSpec>(&problem);
   if (asked == nullptr || asked->module->is_scheduled) return std::optional<double>{};
   HloSpec other = *asked;
-  other.options.order = asked->options.order == Order::text ? Order::overlap : Order::text;
+  other.options.order = order_of(*asked->module, asked->options) == Order::text ? Order::overlap : Order::text;
   RunOptions how = options;
   if (how.engine->name == "simgrid") how.engine = &des_engine();
   how.fold = true;
@@ -23,7 +23,8 @@ Expected<std::optional<double>> other_order_makespan(const System& system, const
 }
 
 HloOrderTimes both_orders(const ProblemSpec& problem, double makespan_s, double other_s) {
-  return std::get<HloSpec>(problem).options.order == Order::text ? HloOrderTimes{makespan_s, other_s} : HloOrderTimes{other_s, makespan_s};
+  const auto& spec = std::get<HloSpec>(problem);
+  return order_of(*spec.module, spec.options) == Order::text ? HloOrderTimes{makespan_s, other_s} : HloOrderTimes{other_s, makespan_s};
 }
 
 }  // namespace podsim

@@ -377,12 +377,56 @@ TEST(HloRun, AnAllReduceOfWhichOnlyTheOwnBlockIsUsedMayBecomeAReduceScatter) {
   EXPECT_TRUE(run_of(system, spec_of(everywhere_the_same, options)).row.problem.hlo->notes.empty()) << "all devices take the first block";
 }
 
+TEST(HloRun, SumsOfFloat32InBf16SendHalfTheBytes) {
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  HloScheduleOptions options;
+  options.rewrite_bf16_reductions = true;
+  for (const auto& [collective, bytes] : {std::pair{"all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add", 2 * 4 * 3 / 4.0 * 512},
+                                          std::pair{"collective-permute(%x), channel_id=1, source_target_pairs={{0,1},{1,2},{2,3},{3,0}}", 4 * 512.0}}) {
+    const std::string text = entry(fmt::format("  %r = f32[16,8] {}\n  ROOT %twice = f32[16,8] add(%r, %r)", collective));
+    expect_sound(system, spec_of(text, options));
+    EXPECT_EQ(run_of(system, spec_of(text)).metrics.link_bytes, bytes);
+    EXPECT_EQ(run_of(system, spec_of(text, options)).metrics.link_bytes, std::string_view{collective}.starts_with("all-reduce") ? bytes / 2 : bytes) << "what adds nothing up stays as it is";
+  }
+}
+
+TEST(HloRun, InBf16OtherNumbersComeOutSoThatNoCheckTakesIt) {
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  HloScheduleOptions options;
+  options.rewrite_bf16_reductions = options.values = true;
+  const auto problem = make_problem(system, spec_of(entry("  ROOT %r = f32[16,8] negate(%x)"), options));
+  ASSERT_FALSE(problem);
+  EXPECT_THAT(problem.error().message, HasSubstr("belongs to runs"));
+}
+
 TEST(HloRun, AttributesOfTheNextXlaAreNamed) {
   const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
   const podsim::Run plain = run_of(system, spec_of(entry("  ROOT %r = f32[16,8] negate(%x)", 4, ""))), more = run_of(system, spec_of(entry("  ROOT %r = f32[16,8] negate(%x), of_tomorrow={1}", 4, "")));
   EXPECT_THAT(more.row.problem.hlo->notes, ElementsAre(HasSubstr("unknown attribute \"of_tomorrow\" x 1, first on line ")));
   EXPECT_TRUE(plain.row.problem.hlo->notes.empty());
   EXPECT_EQ(more.metrics.makespan, plain.metrics.makespan);
+}
+
+// Of a module that is scheduled the core keeps its order; a collective that the compiler began where the core comes to it begins when its operand is there.
+TEST(HloRun, AScheduledModulesCollectivesMayBeginAsEarlyAsTheirOperandsAllow) {
+  const System system = system_with({{"machine", "ideal"}, {"slice", "4"}});
+  const std::string products = R"(  %w = f32[8,512] constant({...})
+  %big = f32[16,512] dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %down = f32[16,8] dot(%big, %w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+)",
+                    collective = "  %r = f32[16,8] all-reduce(%x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add\n";
+  HloScheduleOptions early;
+  early.order = HloScheduleOptions::Order::overlap;
+  for (const std::string& text : {products + collective, collective + products}) {
+    const std::string module = entry(text + "  ROOT %sum = f32[16,8] add(%r, %down)");
+    const podsim::Run compiled = run_of(system, spec_of(module)), overlapped = run_of(system, spec_of(module, early));
+    expect_sound(system, spec_of(module, early));
+    const Picoseconds core = compiled.metrics.split.compute, moved = compiled.metrics.makespan - core;
+    EXPECT_EQ(overlapped.metrics.split.compute, core);
+    EXPECT_EQ(overlapped.metrics.makespan, std::max(core, moved)) << "the products run beside the all-reduce, and the sum costs nothing on `ideal`";
+    EXPECT_EQ(compiled.row.problem.algorithm, "as compiled");
+    EXPECT_EQ(overlapped.row.problem.algorithm, "overlapped");
+  }
 }
 
 TEST(HloRun, WhatIsNotScheduledIsBoundedFromTwoSides) {

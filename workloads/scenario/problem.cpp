@@ -184,6 +184,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   if (spec.estimated_cycles && !options.clock_hz && machine.chip.cycle > Seconds{}) options.clock_hz = 1 / machine.chip.cycle.count();
   if (spec.estimated_cycles && !options.clock_hz) return Diagnostic{of_field("hlo_cost"), fmt::format("estimated-cycles needs `clock` here: that of {} is not known", machine.name)};
   if (spec.equals && !options.values) return Diagnostic{of_field("equals"), "belongs to checks on numbers, so not to those of the structure only"};
+  if (options.rewrite_bf16_reductions && options.values) return Diagnostic{of_field("rewrite"), "bf16-reductions makes other numbers: it belongs to runs, not to checks"};
   auto made = hlo_schedule(*spec.module, system.mesh, options);
   if (!made) return made.error();
   if (options.values) {
@@ -197,10 +198,12 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   }
   const CollectivePolicy policy = spec.collectives.value_or(usual_collectives(system, spec));
   ProblemSummary summary;
-  summary.algorithm = spec.module->is_scheduled ? "as compiled" : spec.options.order == HloScheduleOptions::Order::text ? "in text order" : "overlapped";
+  const bool overlapped = order_of(*spec.module, spec.options) == HloScheduleOptions::Order::overlap;
+  summary.algorithm = overlapped ? "overlapped" : spec.module->is_scheduled ? "as compiled" : "in text order";
   std::vector<std::string> notes = spec.assumed;
   if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
+  if (overlapped && spec.module->is_scheduled) notes.emplace_back("collectives begin when their operands are there, not where the compiler put them; memory is that of the compiler's order");
   std::ranges::move(made->notes, std::back_inserter(notes));
   if (!spec.collectives && policy.is_auto() && communicates(*spec.module)) notes.emplace_back("each collective by the algorithm that is fastest for it alone, as NCCL chooses its own; --collectives names another");
   HloTrust trust = trust_of(*spec.module, machine, options.counts, options.clock_hz);

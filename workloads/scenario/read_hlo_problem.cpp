@@ -117,11 +117,17 @@ Expected<HloSpec> read_hlo_options(const Fields& fields) {
   auto counts = read_hlo_counts(fields);
   if (!counts) return counts.error();
   spec.options.counts = *std::move(counts);
-  const auto order = fields.word("hlo_schedule"), cost = fields.word("hlo_cost"), rewrite = fields.has("rewrite") ? fields.word("rewrite") : Expected<std::string>{std::string{}};
-  for (const auto* word : {&order, &cost, &rewrite})
+  const auto given = [&](const char* name) { return fields.has(name) ? fields.word(name) : Expected<std::string>{std::string{}}; };
+  const auto order = given("hlo_schedule"), cost = fields.word("hlo_cost");
+  for (const auto* word : {&order, &cost})
     if (!*word) return word->error();
-  if (*order == "text") spec.options.order = HloScheduleOptions::Order::text;
-  spec.options.rewrite_reduce_scatter = *rewrite == "reduce-scatter";
+  if (!order->empty()) spec.options.order = *order == "text" ? HloScheduleOptions::Order::text : HloScheduleOptions::Order::overlap;
+  for (const FieldText& rewrite : fields.texts("rewrite")) {
+    const bool to_scatters = rewrite.text == "reduce-scatter", to_bf16 = rewrite.text == "bf16-reductions";
+    if (!to_scatters && !to_bf16) return wrong_word("rewrite", rewrite.text, rewrite.where);
+    spec.options.rewrite_reduce_scatter |= to_scatters;
+    spec.options.rewrite_bf16_reductions |= to_bf16;
+  }
   spec.estimated_cycles = *cost == "estimated-cycles";
   if (fields.has("clock") && !spec.estimated_cycles) return Diagnostic{fields.where("clock"), "belongs to `hlo_cost` estimated-cycles"};
   if (fields.has("clock")) {
@@ -150,8 +156,6 @@ Expected<HloSpec> read_hlo_problem(const Fields& fields) {
   spec.assumed = std::move(known->assumed);
   spec.order_given = fields.has("mesh_order") || fields.has("devices");
   if (auto ok = check_partitioned(*spec.module); !ok) return ok.error();
-  if (spec.module->is_scheduled && fields.has("hlo_schedule"))
-    return Diagnostic{fields.where("hlo_schedule"), fmt::format("belongs to modules that are not scheduled; {} is, and runs in its own order", spec.module->name)};
   return spec;
 }
 
