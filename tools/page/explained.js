@@ -17,9 +17,8 @@ function measuredAndExpected({result: {rows}}) {
 
 function explainedRows({result: {rows}}) {
   const algorithms = (row) => (row.algorithms ?? []).map(({name, predicted_s: time}) => `${said(name)} ${timeText(time)}`).join(", ");
-  const cells = rows.slice(0, mostRows).map((row) => [rowText(row), said(row.explanation), row.bound, row.nearest, algorithms(row), timeText(row.measured_s), timeText(row.expected_s), signedPercent(share(row.expected_s - row.measured_s, row.measured_s))]);
-  const note = rows.length > mostRows ? make("p", {}, `the first ${mostRows} of ${rows.length} rows`) : null;
-  return section("rows", "Every row", note, table(["what", "explanation", "bound by", "nearest algorithm", "what algorithms would take", "measured", "expected", "error"], cells, 5));
+  const cells = rows.map((row) => [rowText(row), said(row.explanation), row.bound, row.nearest, algorithms(row), timeText(row.measured_s), timeText(row.expected_s), signedPercent(share(row.expected_s - row.measured_s, row.measured_s))]);
+  return section("rows", "Every row", table(["what", "explanation", "bound by", "nearest algorithm", "what algorithms would take", "measured", "expected", "error"], cells, 5));
 }
 
 const explainedSections = [measuredAndExpected, explainedRows, missing];

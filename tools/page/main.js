@@ -79,8 +79,16 @@ function listing(records, show) {
     others.length === 0 ? null : table(["record", "", ""], others.map((record) => [link(record, records, show), record.kind, titleOf(record)]), 3));
 }
 
-function start() {
-  const records = JSON.parse(document.getElementById("records").textContent);
+/** The data of the page: JSON, or where it is large what zlib made of it, in base64. */
+async function recordsOfPage() {
+  const {type, textContent: text} = document.getElementById("records");
+  if (type === "application/json") return JSON.parse(text);
+  const bytes = Uint8Array.from(atob(text), (byte) => byte.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
+async function start() {
+  const records = await recordsOfPage();
   records.forEach(({result}) => guardTexts(result));
   const page = document.getElementById("page"), one = make("div", {id: "record"});
   const show = (r) => one.replaceChildren(...pageOf(records[r]));
@@ -88,4 +96,6 @@ function start() {
   page.append(...(records.length > 1 ? [listing(records, show)] : []), one);
   show(0);
 }
-start();
+if (typeof DecompressionStream === "undefined" && document.getElementById("records").type !== "application/json")
+  document.getElementById("page").append("This browser cannot read compressed pages: Chrome 80, Firefox 113, Safari 16.4 and later can.");
+else start();

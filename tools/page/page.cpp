@@ -1,9 +1,14 @@
 #include "tools/page/page.hpp"
 
+#include <zlib.h>
+
+#include <boost/archive/iterators/base64_from_binary.hpp>
+#include <boost/archive/iterators/transform_width.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 
 #include "sim/base/invariant.hpp"
 #include "sim/config/message_file.hpp"
@@ -14,6 +19,8 @@
 namespace podsim {
 
 namespace {
+
+constexpr std::size_t largest_plain_data = 1 << 20;  // bytes; what is larger is compressed, and browsers of before 2023 cannot read it
 
 std::string_view part(std::string_view name) {
   const auto parts = page_parts();
@@ -33,12 +40,68 @@ std::string in_script(std::string_view json) {
   return text;
 }
 
+/// Compressed by zlib, in base64, which holds nothing that ends an element either.
+std::string compressed(std::string_view text) {
+  using namespace boost::archive::iterators;
+  using Base64 = base64_from_binary<transform_width<std::string::const_iterator, 6, 8>>;
+  uLongf size = compressBound(text.size());
+  std::string bytes(size, '\0');
+  [[maybe_unused]] const int status = compress2(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_COMPRESSION);  // NOLINT: zlib's C interface
+  PODSIM_ASSERT(status == Z_OK && "there is memory");
+  bytes.resize(size);
+  std::string base64{Base64(bytes.begin()), Base64(bytes.end())};
+  base64.append((4 - base64.size() % 4) % 4, '=');
+  return base64;
+}
+
+/// Where the name of an operation begins in a label: behind the trips of the loops that it is in, "while.1 3 ", or the layers.
+std::size_t behind_trips(std::string_view label) {
+  constexpr std::string_view digits = "0123456789";
+  std::size_t name = 0;
+  while (true) {
+    const std::size_t number = label.find(' ', name);
+    if (number == std::string_view::npos || number == name) return name;
+    const std::size_t end = label.find_first_not_of(digits, number + 1);
+    if (end == std::string_view::npos || end == number + 1 || label[end] != ' ') return name;
+    name = end + 1;
+  }
+}
+
+/// Numbers texts in the order in which they first come.
+class Numbered {
+ public:
+  std::size_t operator()(std::string_view text) {
+    const auto [found, is_new] = numbers_.try_emplace(std::string{text}, numbers_.size());
+    if (is_new) texts.emplace_back(text);
+    return found->second;
+  }
+  std::vector<std::string> texts{};
+
+ private:
+  std::unordered_map<std::string, std::size_t> numbers_;
+};
+
 /// ,"name":[a,b,...] of `number` of each of `count`.
 template <class Number>
 void put_numbers(std::string& out, std::string_view name, std::size_t count, Number number) {
   fmt::format_to(std::back_inserter(out), R"(,"{}":[)", name);
   for (std::size_t i = 0; i < count; ++i) fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "" : ",", number(i));
   out += "]";
+}
+
+/// The labels of tasks: each trip and each name once, as a loop's body has thousands of one name.
+std::string tasks_of(const std::vector<std::string>& tasks) {
+  Numbered trips, names;
+  std::vector<std::size_t> trip, name;
+  for (const std::string& task : tasks) {
+    const std::size_t begins = behind_trips(task);
+    trip.push_back(trips(std::string_view{task}.substr(0, begins)));
+    name.push_back(names(std::string_view{task}.substr(begins)));
+  }
+  std::string out = fmt::format(R"({{"trips":{},"names":{})", Json(trips.texts).dump(), Json(names.texts).dump());
+  put_numbers(out, "trip", trip.size(), [&](std::size_t t) { return trip[t]; });
+  put_numbers(out, "name", name.size(), [&](std::size_t t) { return name[t]; });
+  return out + "}";
 }
 
 /// Times as what each lies behind the one before.
@@ -49,7 +112,8 @@ void put_timeline(std::string& out, const RecordedTimeline& timeline) {
   for (std::size_t l = 0; l < timeline.lines.size(); ++l) {
     const auto& [name, bars] = timeline.lines[l];
     fmt::format_to(std::back_inserter(out), R"({}{{"name":{})", l == 0 ? "" : ",", json_text(name));
-    put_numbers(out, "task", bars.size(), [&](std::size_t b) { return bars[b].task; });
+    // As differences, which are alike in every trip of a loop, so that they compress.
+    put_numbers(out, "task_step", bars.size(), [&](std::size_t b) { return std::int64_t{bars[b].task} - (b == 0 ? 0 : std::int64_t{bars[b - 1].task}); });
     put_numbers(out, "gap", bars.size(), [&](std::size_t b) { return (bars[b].begin - (b == 0 ? Picoseconds{} : bars[b - 1].end)).count(); });
     put_numbers(out, "length", bars.size(), [&](std::size_t b) { return (bars[b].end - bars[b].begin).count(); });
     if (std::ranges::any_of(bars, [](const RecordedBar& bar) { return bar.call != 0; })) put_numbers(out, "call", bars.size(), [&](std::size_t b) { return bars[b].call; });
@@ -88,7 +152,7 @@ std::string data_of(const Record& record, const std::string& name) {
   }
   std::string out = fmt::format(R"({{"kind":"{}","file":{},"version":{},"command":{},"machine":{},"missing":{},"tasks":{},"memory_kinds":{},"calls":{},"timelines":[)",
                                 name_of(record.kind), json_text(name), json_text(record.podsim_version), json_text(record.command), machine.dump(),
-                                Json(record.missing).dump(), Json(record.tasks).dump(), Json(record.memory_kinds).dump(), calls.dump());
+                                Json(record.missing).dump(), tasks_of(record.tasks), Json(record.memory_kinds).dump(), calls.dump());
   for (std::size_t t = 0; t < record.timelines.size(); ++t) {
     if (t > 0) out += ",";
     put_timeline(out, record.timelines[t]);
@@ -128,12 +192,14 @@ std::string page_of(const std::vector<Record>& records, const std::vector<std::s
   for (std::size_t r = 0; r < records.size(); ++r) data += (r == 0 ? "" : ",") + data_of(records[r], names[r]);
   data += "]";
   std::string scripts;
-  for (const char* script : {"text", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "differences", "explained", "sweep", "main"}) scripts += part(script);
+  for (const char* script : {"text", "tables", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "differences", "explained", "sweep", "main"}) scripts += part(script);
   std::string page{part("frame")};
   const auto put = [&](std::string_view mark, std::string_view text) { page.replace(page.find(mark), mark.size(), text); };
   put("/*style*/", part("style"));
   put("/*scripts*/", scripts);
-  put("/*data*/", in_script(data));
+  const bool is_large = data.size() > largest_plain_data;
+  put("/*type*/", is_large ? "application/octet-stream" : "application/json");
+  put("/*data*/", is_large ? compressed(data) : in_script(data));
   return page;
 }
 

@@ -99,10 +99,32 @@ function ledger({result}) {
     table(headings, found.slice(0, most).map(row), 4), found.length > most ? folded(headings, () => found.map(row), 4, `all ${found.length}`) : null);
 }
 
+/** What would help, each simulated; as --advise prints it, with those that do not. */
+function advice({result}) {
+  const found = result.advice;
+  if (!isObject(found)) return null;
+  const before = result.makespan_s, row = (t) => [t.what, t.options ?? "", timeText(t.makespan_s), signedPercent(t.change), timeText(t.exposed_communication_s), bytesText(t.peak_memory_bytes) + (t.over_hbm ? "*" : "")];
+  const headings = ["what", "with", "time", "change", "exposed", "peak memory"];
+  const useful = found.tried.filter((t) => t.helps), last = [["these together", found.together], ["faster links", found.faster_links]].filter(([, t]) => isObject(t)).map(([what, t]) => ({...t, what: what === "faster links" ? t.what : what}));
+  const bars = [{what: "as it is", makespan_s: before, change: 0}, ...useful.slice(0, 8), ...last];
+  const others = [...found.tried.filter((t) => !t.helps).map(row), ...found.refused.map((r) => [r.what, r.options, "-", "-", "-", r.why]), ...found.not_tried.map((r) => [r.what, r.options, "-", "-", "-", "not tried: it takes long"])];
+  return section("advice", "What would help", make("p", {}, useful.length === 0 ? "Nothing that was tried makes it faster." : "Each was simulated in place of the command's own option."),
+    barRows(bars.map((t) => ({name: t.what, value: t.makespan_s, note: `${timeText(t.makespan_s)}, ${signedPercent(t.change)}`})), fills[0]), table(headings, [...useful, ...last].map(row), 2),
+    useful.some((t) => t.over_hbm) ? make("p", {}, "* more than the device has") : null, others.length === 0 ? null : folded(headings, () => others, 2, `${others.length} that do not help or are not possible`));
+}
+
 function operations({result}) {
   const found = result.operations ?? [];
   if (found.length === 0) return null;
-  const rows = found.map((o) => [o.name, o.category, o.count, timeText(o.busy_s), timeText(o.exposed_s), timeText(o.overlapped_s)]);
+  const together = new Map();  // all trips of a loop, and all layers, are one
+  for (const o of found) {
+    const name = o.name.replace(/^(?:\S+ \d+ )+/, ""), key = `${name}\n${o.category}`;
+    const sum = together.get(key) ?? {name, category: o.category, count: 0, busy_s: 0, exposed_s: 0, overlapped_s: 0};
+    for (const value of ["count", "busy_s", "exposed_s", "overlapped_s"]) sum[value] += amount(o[value]);
+    together.set(key, sum);
+  }
+  const most = [...together.values()].sort((a, b) => b.busy_s + b.exposed_s - a.busy_s - a.exposed_s);
+  const rows = most.map((o) => [o.name, o.category, o.count, timeText(o.busy_s), timeText(o.exposed_s), timeText(o.overlapped_s)]);
   return section("operations", "Operations", make("p", {}, "Of the busiest device: time in which its core works on the operation, waits only for it, or works on something else while it is in flight."),
     table(["operation", "category", "count", "busy", "exposed", "overlapped"], rows, 2));
 }
@@ -154,4 +176,4 @@ function calls({calls: found}) {
       table(["function", "time", ...names], rows)));
 }
 
-const runSections = [timeSplit, ledger, failures, sensitivities, timeline, calls, memory, operations, axes, network, links, criticalPath, devices, machine, missing];
+const runSections = [ledger, advice, timeSplit, failures, sensitivities, timeline, calls, memory, operations, axes, network, links, criticalPath, devices, machine, missing];

@@ -26,7 +26,7 @@ except ImportError:
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 ARGUMENTS = sys.argv[1:]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SECTIONS = ["split", "collectives", "sensitivities", "timeline", "memory", "operations", "axes", "network", "links", "path", "devices", "machine"]
+SECTIONS = ["collectives", "split", "sensitivities", "timeline", "memory", "operations", "axes", "network", "links", "path", "devices", "machine"]
 SWEEP = """format_version: 1
 sweep { machine: "tpu_v4" slice: ["2x2", "2x4"] gemm: "m=4096,n=4096,k=4096" algorithm: ["collective", "wang", "meshslice"] slice_count: [1, 2] }
 """
@@ -509,6 +509,10 @@ class OtherPages(InBrowser):
         self.assertIn("a bar per call of a function, of which each was simulated once", part.text)
         lines = [text.text for text in part.find_elements(By.CSS_SELECTOR, "svg text:not(.faint)")]
         self.assertEqual(lines, ["calls", "compute", "dma", "fsdp + send", "fsdp + receive", "fsdp - send", "fsdp - receive", "channel send", "channel receive", "fsdp in calls"])
+        part.find_element(By.TAG_NAME, "summary").click()
+        self.assertEqual(len(self.table("#timeline details")), 50, "the first rows")
+        for more in iter(lambda: [button for button in part.find_elements(By.CSS_SELECTOR, "details button:not(.sort)") if button.is_displayed()], []):
+            more[0].click()
         rows = self.table("#timeline details")
         called = [row for row in rows if row[0] == "calls"]
         self.assertIn("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)", [row[1] for row in called])

@@ -35,28 +35,6 @@ const percentText = (part) => isNumber(part) ? `${(100 * part).toFixed(1)} %` : 
 const signedPercent = (part) => isNumber(part) ? `${part > 0 ? "+" : ""}${(100 * part).toFixed(2)} %` : "-";
 const mfuText = ({mfu}) => mfu === null || mfu === undefined ? "" : percentText(mfu) + (mfu > 1 ? " (all scores of causal attention)" : "");
 
-/** Rows of texts under their headings; columns from `numbersFrom` on are numbers. */
-function table(headings, rows, numbersFrom = 1) {
-  const kind = (column) => ({class: column >= numbersFrom ? "number" : undefined});
-  const head = make("tr", {}, headings.map((heading, c) => make("th", {scope: "col", ...kind(c)}, heading)));
-  return make("div", {class: "wide"}, make("table", {class: headings.length > 14 ? "crowded" : headings.length > 8 ? "dense" : undefined}, make("thead", {}, head), make("tbody", {}, rows.map((row) =>
-    make("tr", {}, row.map((cell, c) => make("td", kind(c), cell instanceof Node ? cell : String(cell ?? ""))))))));
-}
-
-const mostRows = 2000;
-
-/** A table that is made when it is opened: `rows` makes its rows, of which the first are shown. */
-function folded(headings, rows, numbersFrom = 1, name = "as a table") {
-  const element = make("details", {}, make("summary", {}, name));
-  element.addEventListener("toggle", () => {
-    if (!element.open || element.children.length > 1) return;
-    const all = rows();
-    if (all.length > mostRows) element.append(make("p", {}, `the first ${mostRows} of ${all.length} rows`));
-    element.append(table(headings, all.slice(0, mostRows), numbersFrom));
-  });
-  return element;
-}
-
 /** A chart and, folded away behind it, its numbers. */
 const withTable = (chart, numbers) => [chart, make("details", {}, make("summary", {}, "as a table"), numbers)];
 

@@ -4,9 +4,10 @@ const rowHeight = 22, axisHeight = 24;
 const operationFills = ["", "45%, var(--paper)", "55%, var(--ink)"].flatMap((mixed) => fills.slice(0, 7).map((fill) => mixed === "" ? fill : `color-mix(in srgb, ${fill} ${mixed})`));
 
 /** The bars of a line with their times in picoseconds from the start of the run. */
-function unpacked({name, task, gap, length, call}) {
-  const begin = new Float64Array(task.length), end = new Float64Array(task.length);
+function unpacked({name, task_step: steps, gap, length, call}) {
+  const task = Int32Array.from(steps), begin = new Float64Array(task.length), end = new Float64Array(task.length);
   for (let i = 0, at = 0; i < task.length; ++i) {
+    if (i > 0) task[i] += task[i - 1];
     begin[i] = at + gap[i];
     at = end[i] = begin[i] + length[i];
   }
@@ -40,7 +41,9 @@ class Timeline {
   constructor(record) {
     this.record = record;
     this.operations = (record.result.operations ?? []).map(({name}) => name);
-    this.ofTask = operationsOf(record.tasks, this.operations);
+    const {trips, names, trip, name} = record.tasks;
+    this.tasks = name.map((n, t) => trips[trip[t]] + names[n]);
+    this.ofTask = operationsOf(this.tasks, this.operations);
     this.ofCall = record.calls.map(({name}) => (this.operations.includes(name) || this.operations.push(name), this.operations.indexOf(name)));
     this.end = Math.max(amount(record.result.makespan_s) * 1e12, 1);
     [this.from, this.to] = [0, this.end];
@@ -84,7 +87,7 @@ class Timeline {
   }
 
   list() {
-    const rows = this.lines.flatMap((line) => Array.from(line.task, (t, i) => [line.name, this.record.tasks[t], this.callOf(line, i)?.name ?? "", line.begin[i], line.end[i]]));
+    const rows = this.lines.flatMap((line) => Array.from(line.task, (t, i) => [line.name, this.tasks[t], this.callOf(line, i)?.name ?? "", line.begin[i], line.end[i]]));
     const shown = rows.sort((a, b) => a[3] - b[3]).slice(0, 2000), calls = rows.some(([, , call]) => call !== "");
     this.listing.replaceChildren(make("summary", {}, "as a table"), rows.length > shown.length ? make("p", {}, `the first ${shown.length} of ${rows.length} bars`) : null ?? "",
       table(["line", "task", ...(calls ? ["a call of"] : []), "begins", "ends"],
@@ -124,7 +127,7 @@ class Timeline {
     actions[event.key]();
   }
 
-  matches(line, i) { return `${this.record.tasks[line.task[i]]}\n${this.callOf(line, i)?.name ?? ""}`.toLowerCase().includes(this.search.value.toLowerCase()); }
+  matches(line, i) { return `${this.tasks[line.task[i]]}\n${this.callOf(line, i)?.name ?? ""}`.toLowerCase().includes(this.search.value.toLowerCase()); }
   /** To the next bar that is searched for, in order of time. */
   next() {
     if (this.search.value === "") return;
@@ -188,6 +191,6 @@ class Timeline {
   }
   textOf({line, i}) {
     const call = this.callOf(line, i), held = call && line.name === "calls" ? `; a call of ${call.name}: ${call.parts.map(({name, time_s: time}) => `${name} ${timeText(time)}`).join(", ")}` : "";
-    return `${this.record.tasks[line.task[i]]}: ${timeText(line.begin[i] / 1e12)} to ${timeText(line.end[i] / 1e12)}, ${timeText((line.end[i] - line.begin[i]) / 1e12)}${held}`;
+    return `${this.tasks[line.task[i]]}: ${timeText(line.begin[i] / 1e12)} to ${timeText(line.end[i] / 1e12)}, ${timeText((line.end[i] - line.begin[i]) / 1e12)}${held}`;
   }
 }
