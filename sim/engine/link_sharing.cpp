@@ -56,8 +56,9 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
   if (free.empty()) {
     free.push_back(static_cast<std::uint32_t>(flows_.size()));
     flows_.push_back({});
-    flows_.back().first_member = static_cast<std::uint32_t>(members_.size());
-    members_.resize(members_.size() + links.size());
+    users_.push_back({});
+    flows_.back().first_place = static_cast<std::uint32_t>(places_.size());
+    places_.resize(places_.size() + links.size());
   }
   const std::uint32_t id = free.back();
   free.pop_back();
@@ -67,17 +68,15 @@ std::uint32_t LinkSharing::start(std::uint32_t path, double bytes, User user, st
   flow.since = now;
   flow.end = never;
   flow.path = path;
-  flow.user = user;
+  users_[id] = user;
   flow.bottleneck = links.front().link;
   ++links_[flow.bottleneck].held;
 
   bool uncontended = true;
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links_[links[i].link];
-    const auto member = static_cast<std::uint32_t>(flow.first_member + i);
-    members_[member] = {id, link.first, no_device};
-    if (link.first != no_device) members_[link.first].previous = member, uncontended &= link.is_memory;
-    link.first = member;
+    uncontended &= link.flows == 0 || link.is_memory;
+    join(link, {id, static_cast<std::uint32_t>(flow.first_place + i)});
     link.weight += links[i].weight;
     if (link.is_memory) {
       demand_[links[i].link] += static_cast<Demand>(rates_.path_rate[path]) * links[i].weight;
@@ -102,15 +101,10 @@ LinkSharing::User LinkSharing::finish(std::uint32_t id) {
   const auto links = links_of(flow.path);
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links_[links[i].link];
-    const Member& member = members_[flow.first_member + i];
-    if (member.previous != no_device)
-      members_[member.previous].next = member.next;
-    else
-      link.first = member.next;
-    if (member.next != no_device) members_[member.next].previous = member.previous;
+    leave(link, static_cast<std::uint32_t>(flow.first_place + i));
     link.weight -= links[i].weight;
     link.load -= flow.rate * links[i].weight;
-    if (link.first != no_device && !fits(links[i].link)) touch(links[i].link, flow.rate);
+    if (link.flows > 0 && !fits(links[i].link)) touch(links[i].link, flow.rate);
     if (link.is_memory) demand_[links[i].link] -= static_cast<Demand>(rates_.path_rate[flow.path]) * links[i].weight;
   }
   flow.end = never;
@@ -118,7 +112,34 @@ LinkSharing::User LinkSharing::finish(std::uint32_t id) {
   if (flow.path >= first_work_path_)
     free_work_paths_[work_paths_[flow.path - first_work_path_].memory_path - first_memory_path_].push_back(flow.path);
   free_[links.size()].push_back(id);
-  return flow.user;
+  return users_[id];
+}
+
+void LinkSharing::join(Link& link, Member member) {
+  const std::uint32_t places = (1U << link.room) / 2;
+  if (link.flows == places) {  // a block twice as large
+    const std::size_t room = link.room + 1U;
+    unused_blocks_.resize(std::max(unused_blocks_.size(), room + 1));
+    auto& unused = unused_blocks_[room];
+    if (unused.empty()) {
+      unused.push_back(static_cast<std::uint32_t>(members_.size()));
+      members_.resize(members_.size() + (std::size_t{1} << room) / 2);
+    }
+    const std::uint32_t first = unused.back();
+    unused.pop_back();
+    std::copy_n(members_.begin() + link.first, link.flows, members_.begin() + first);
+    if (places > 0) unused_blocks_[link.room].push_back(link.first);
+    link.first = first;
+    link.room = static_cast<std::uint8_t>(room);
+  }
+  members_[link.first + link.flows] = member;
+  places_[member.place] = link.flows++;
+}
+
+void LinkSharing::leave(Link& link, std::uint32_t place) {
+  const Member last = members_[link.first + --link.flows];
+  members_[link.first + places_[place]] = last;
+  places_[last.place] = places_[place];
 }
 
 void LinkSharing::touch(std::uint32_t link, std::int64_t threshold) {
@@ -156,8 +177,8 @@ bool LinkSharing::full(std::uint32_t link) const {
   return left < l.weight;
 }
 
-/// Of a flow of that rate on it. What is known of the fastest flow of a link mostly tells; if not, it is looked for once per filling, not for each flow that
-/// asks: between two fillings nobody's rate changes.
+/// Of a flow of that rate on it. What is known of the fastest flow of a link mostly tells; if not, it is looked for once per filling, not for each
+/// flow that asks: between two fillings nobody's rate changes.
 bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) {
   if (!full(link)) return false;
   Share& share = shares_[link];
@@ -167,8 +188,8 @@ bool LinkSharing::is_bottleneck(std::uint32_t link, std::int64_t rate) {
   if (share.measured != filling_) {
     share.measured = filling_;
     share.fastest = 0;
-    for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next, ++looked_at_)
-      share.fastest = std::max(share.fastest, next_rate(flows_[members_[m].flow]));
+    looked_at_ += links_[link].flows;
+    for (const Member& member : flows_on(link)) share.fastest = std::max(share.fastest, next_rate(flows_[member.flow]));
     if (!is_filled) links_[link].top = share.fastest;  // of the rates that they have
   }
   return share.fastest <= rate;
@@ -186,9 +207,8 @@ bool LinkSharing::has_bottleneck(Flow& flow) {
 }
 
 void LinkSharing::solve(std::int64_t now) {
-  ++solution_;
-  ++filling_;  // none has been made in this solution
-  open_flows_.clear();
+  solution_ = ++filling_;  // none has been made in this solution
+  open_flows_.clear(), open_links_.clear(), collected_ = 0;
   take_seeds();
   for (int round = 0; !open_flows_.empty(); ++round) {
     if (round == most_rounds) take_concerned();
@@ -204,7 +224,7 @@ void LinkSharing::solve(std::int64_t now) {
 
 void LinkSharing::take(std::uint32_t id) {
   if (taken(flows_[id])) return;
-  flows_[id].taken = solution_;
+  flows_[id].filled = solution_;
   flows_[id].next_rate = flows_[id].rate;
   open_flows_.push_back(id);
 }
@@ -219,13 +239,14 @@ void LinkSharing::take_seeds() {
       if (share.seeded == solution_ || fits(link.link)) continue;
       share.seeded = solution_;
       const std::int64_t equal_share = links_[link.link].capacity / links_[link.link].weight;
-      for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next, ++looked_at_)
-        if (flows_[members_[m].flow].rate > equal_share) take(members_[m].flow);
+      looked_at_ += links_[link.link].flows;
+      for (const Member& member : flows_on(link.link))
+        if (flows_[member.flow].rate > equal_share) take(member.flow);
     }
   }
   for (const std::uint32_t link : touched_)
-    for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next)
-      if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && !has_bottleneck(flow)) take(members_[m].flow);
+    for (const Member& member : flows_on(link))
+      if (Flow& flow = flows_[member.flow]; !taken(flow) && !has_bottleneck(flow)) take(member.flow);
 }
 
 /// Those that have no bottleneck beside the rates of the last filling, and those that keep a flow of it from having one. Whether there are any.
@@ -235,17 +256,25 @@ bool LinkSharing::take_losers() {
   for (std::size_t i = 0; i < before; ++i) ++shares_[flows_[open_flows_[i]].bottleneck].held;
   for (const std::uint32_t link : open_links_) {
     if (shares_[link].held == links_[link].held) continue;  // only flows that are taken
-    for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next)
-      if (Flow& flow = flows_[members_[m].flow]; !taken(flow) && flow.bottleneck == link && !has_bottleneck(flow)) more.push_back(members_[m].flow);
+    for (const Member& member : flows_on(link))
+      if (Flow& flow = flows_[member.flow]; !taken(flow) && flow.bottleneck == link && !has_bottleneck(flow)) more.push_back(member.flow);
   }
+  denying_.clear();
   for (std::size_t i = 0; i < before; ++i) {
     Flow& flow = flows_[open_flows_[i]];
     if (has_bottleneck(flow)) continue;
     for (const PathLink& link : links_of(flow.path)) {
       if (fits(link.link) || !full(link.link)) continue;
-      for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next)
-        if (const Flow& other = flows_[members_[m].flow]; !taken(other) && other.rate > flow.next_rate) more.push_back(members_[m].flow);
+      Share& share = shares_[link.link];
+      if (share.denying != filling_) share.denying = filling_, share.denied = flow.next_rate, denying_.push_back(link.link);
+      share.denied = std::min(share.denied, flow.next_rate);
     }
+  }
+  for (const std::uint32_t link : denying_) {
+    if (links_[link].top <= shares_[link].denied) continue;
+    looked_at_ += links_[link].flows;
+    for (const Member& member : flows_on(link))
+      if (const Flow& other = flows_[member.flow]; !taken(other) && other.rate > shares_[link].denied) more.push_back(member.flow);
   }
   for (const std::uint32_t id : more) take(id);
   return open_flows_.size() > before;
@@ -256,30 +285,35 @@ void LinkSharing::take_concerned() {
   for (std::size_t i = 0; i < open_flows_.size(); ++i)
     for (const PathLink& link : links_of(flows_[open_flows_[i]].path)) {
       if (fits(link.link)) continue;
-      for (std::uint32_t m = links_[link.link].first; m != no_device; m = members_[m].next)
-        if (const Flow& flow = flows_[members_[m].flow]; flow.end == never || flow.rate >= threshold_) take(members_[m].flow);
+      for (const Member& member : flows_on(link.link))
+        if (const Flow& flow = flows_[member.flow]; flow.end == never || flow.rate >= threshold_) take(member.flow);
     }
 }
 
 /// The links of the flows that are taken, and what the others leave of them.
 void LinkSharing::collect_links() {
   ++filling_;
-  open_links_.clear();
-  for (const std::uint32_t id : open_flows_) {
-    const Flow& flow = flows_[id];
+  for (; collected_ < open_flows_.size(); ++collected_) {
+    const Flow& flow = flows_[open_flows_[collected_]];
     for (const PathLink& link : links_of(flow.path)) {
       Share& share = shares_[link.link];
-      if (share.filling != filling_) {
-        share.left = links_[link.link].capacity - links_[link.link].load;
-        share.weight = 0;
-        share.filling = filling_;
-        share.filled = 0;
-        share.held = 0;
+      if (share.collected != solution_) {
+        share.collected = solution_;
+        share.untaken = links_[link.link].capacity - links_[link.link].load;
+        share.taken_weight = 0;
         open_links_.push_back(link.link);
       }
-      share.left += flow.rate * link.weight;
-      share.weight += link.weight;
+      share.untaken += flow.rate * link.weight;
+      share.taken_weight += link.weight;
     }
+  }
+  for (const std::uint32_t link : open_links_) {
+    Share& share = shares_[link];
+    share.left = share.untaken;
+    share.weight = share.taken_weight;
+    share.filling = filling_;
+    share.filled = 0;
+    share.held = 0;
   }
 }
 
@@ -290,8 +324,8 @@ const LinkSharing::Level* LinkSharing::least_level() const {
   return first == nullptr || *first > risen_.front() ? &risen_.front() : first;
 }
 
-/// Takes the links with the least share off the levels, into tied_; returns the share. Shares only grow while slower flows get their rates, so a level
-/// is a lower bound of its link's share.
+/// Takes the links with the least share off the levels, into tied_; returns the share. Shares only grow while slower flows get their rates, so a
+/// level is a lower bound of its link's share.
 std::int64_t LinkSharing::take_tied() {
   std::int64_t rate = std::numeric_limits<std::int64_t>::max();
   tied_.clear();
@@ -327,8 +361,8 @@ void LinkSharing::fill() {
   for (std::size_t without_rate = open_flows_.size(); without_rate > 0;) {
     const std::int64_t rate = take_tied();
     for (const std::uint32_t link : tied_)
-      for (std::uint32_t m = links_[link].first; m != no_device; m = members_[m].next) {
-        Flow& flow = flows_[members_[m].flow];
+      for (const Member& member : flows_on(link)) {
+        Flow& flow = flows_[member.flow];
         if (!taken(flow) || flow.filled == filling_) continue;
         flow.filled = filling_;
         flow.next_rate = rate;

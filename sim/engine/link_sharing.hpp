@@ -58,44 +58,53 @@ class LinkSharing {
 
  private:
   static constexpr std::int64_t never = -1;
-  struct Flow {
+  /// One line of the processor's cache: a solution looks at flows all over memory.
+  struct alignas(64) Flow {
     double bytes = 0;  // left at time `since`
     std::int64_t rate = 0, next_rate = 0;
     std::int64_t since = 0, end = never;  // picoseconds; never: no rate yet
-    std::uint32_t path = 0, first_member = 0;
-    User user;
+    std::uint64_t filled = 0;             // the filling that gave it next_rate; before that, the one in which a solution took it
+    std::uint32_t path = 0, first_place = 0;
     std::uint32_t bottleneck = 0;  // the flow's bottleneck when it got its rate; checked first
-    std::uint64_t taken = 0;       // the last solution that took the flow
-    std::uint64_t filled = 0;      // the filling that gave it next_rate
   };
-  /// A flow on a link: a node of the link's list of flows.
+  /// A flow on a link: an entry of the link's flows, which lie beside each other, so that looking at all of them is one walk through memory.
   struct Member {
-    std::uint32_t flow = 0, next = no_device, previous = no_device;
+    std::uint32_t flow = 0, place = 0;  // in places_, where its entry is
   };
   struct Link {
     std::int64_t capacity = 0;
-    std::int64_t load = 0;            // the sum of all rates
-    std::uint32_t first = no_device;  // member
-    std::uint32_t weight = 0;         // the sum of all flows' weights
-    std::uint32_t held = 0;           // flows that name it as their bottleneck
-    std::int64_t top = 0;             // no flow on it is faster
+    std::int64_t load = 0;     // the sum of all rates
+    std::uint32_t first = 0;   // its first member
+    std::uint32_t flows = 0;   // its number of members
+    std::uint32_t weight = 0;  // the sum of all flows' weights
+    std::uint32_t held = 0;    // flows that name it as their bottleneck
+    std::int64_t top = 0;      // no flow on it is faster
     bool is_memory = false;
+    std::uint8_t room = 0;  // its block of members has 2^room / 2 places
   };
   /// The state of a link in the present filling.
   struct Share {
-    std::int64_t left = 0;       // capacity minus the flows that have their rate
-    std::uint32_t weight = 0;    // of the flows without a rate
-    bool touched = false;        // a flow started or ended on it
-    std::uint64_t filling = 0;   // the filling that it is part of
-    std::uint64_t seeded = 0;    // the last solution that looked at the flows beside new ones
-    std::uint64_t measured = 0;  // the filling after which `fastest` was computed
-    std::int64_t fastest = 0;    // the highest rate of a flow on it
-    std::int64_t filled = 0;     // the highest rate that the filling gave a flow on it
-    std::uint32_t held = 0;      // of Link::held those that the filling gave a rate
+    std::int64_t left = 0;           // capacity minus the flows that have their rate
+    std::int64_t filled = 0;         // the highest rate that the filling gave a flow on it
+    std::uint32_t weight = 0;        // of the flows without a rate
+    std::uint32_t taken_weight = 0;  // of the flows that the solution has taken
+    std::int64_t untaken = 0;        // capacity minus the other flows
+    std::uint64_t collected = 0;     // the last solution that took a flow on it
+    bool touched = false;            // a flow started or ended on it
+    std::uint64_t filling = 0;       // the filling that it is part of
+    std::uint64_t seeded = 0;        // the last solution that looked at the flows beside new ones
+    std::uint64_t measured = 0;      // the filling after which `fastest` was computed
+    std::int64_t fastest = 0;        // the highest rate of a flow on it
+    std::uint32_t held = 0;          // of Link::held those that the filling gave a rate
+    std::uint64_t denying = 0;       // the filling that left a flow without a bottleneck though the link is full
+    std::int64_t denied = 0;         // the lowest rate of such a flow
   };
 
   [[nodiscard]] std::span<const PathLink> links_of(std::uint32_t path) const { return rates_.links_of(path); }
-  [[nodiscard]] bool taken(const Flow& flow) const { return flow.taken == solution_; }
+  [[nodiscard]] std::span<const Member> flows_on(std::uint32_t link) const { return {members_.data() + links_[link].first, links_[link].flows}; }
+  void join(Link& link, Member member);
+  void leave(Link& link, std::uint32_t place);
+  [[nodiscard]] bool taken(const Flow& flow) const { return flow.filled >= solution_; }
   /// The flow's rate after the last filling.
   [[nodiscard]] std::int64_t next_rate(const Flow& flow) const { return taken(flow) ? flow.next_rate : flow.rate; }
   /// A memory on which all flows together cannot ask for more than it has: no bottleneck.
@@ -135,16 +144,21 @@ class LinkSharing {
   std::vector<std::vector<std::uint32_t>> free_work_paths_;  // per path of a memory, from the first such path on
   std::uint32_t first_work_path_ = 0, first_memory_path_ = 0;
   std::vector<Flow> flows_;
-  std::vector<Member> members_;
-  std::vector<std::vector<std::uint32_t>> free_;  // unused flows by number of links; their members are reused with them
+  std::vector<User> users_;                                // by flow
+  std::vector<Member> members_;                            // blocks of them, a link's each
+  std::vector<std::vector<std::uint32_t>> unused_blocks_;  // by room
+  std::vector<std::uint32_t> places_;                      // by flow, of each link of its path: where in the link's block it is
+  std::vector<std::vector<std::uint32_t>> free_;           // unused flows by number of links; their places are reused with them
 
-  std::vector<std::uint32_t> arrived_;  // flows without a rate
-  std::vector<std::uint32_t> touched_;  // links
-  std::int64_t threshold_ = 0;          // lower rates are kept
-  std::vector<std::uint32_t> changed_;  // flows with a new end
-  std::uint64_t solution_ = 0, filling_ = 0;
+  std::vector<std::uint32_t> arrived_;        // flows without a rate
+  std::vector<std::uint32_t> touched_;        // links
+  std::int64_t threshold_ = 0;                // lower rates are kept
+  std::vector<std::uint32_t> changed_;        // flows with a new end
+  std::uint64_t solution_ = 0, filling_ = 0;  // counted as one: a solution's number is that of its first filling, which is none
   std::int64_t solved_ = 0, looked_at_ = 0;
-  std::vector<std::uint32_t> open_flows_, open_links_;  // of the present solution and filling
+  std::vector<std::uint32_t> open_flows_, open_links_;  // that the present solution has taken
+  std::size_t collected_ = 0;                           // of open_flows_, those whose links are in open_links_
+  std::vector<std::uint32_t> denying_;                  // full links on which others are faster than a flow without a bottleneck
   struct Level {
     std::int64_t share;
     std::uint32_t link;

@@ -13,6 +13,7 @@
 #include "sim/model/task_cost.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/plan_choice.hpp"
+#include "workloads/scenario/renamed_axes.hpp"
 
 namespace podsim {
 
@@ -26,6 +27,12 @@ struct PlannedVariant {
   Expected<Row> row;
   bool is_chosen = false;  // by `auto`: the fastest of its system, but for others that are as fast
   bool slower = false;  // than the best: it was not simulated to its end
+  struct Like {
+    const ComparedSystem* on = nullptr;
+    const PlannedVariant* variant = nullptr;
+  };
+  Like like{};  // what takes as long on an earlier system, whose axes have other names
+  bool is_to_play = true;
 };
 
 /// The best times of each group so far, shared by runs at work.
@@ -155,6 +162,38 @@ struct Planned {
   std::vector<std::size_t> groups;  // of all variants that have its row
 };
 
+/// On each system the variants that take as long as on an earlier one, whose axes have other names.
+void find_likes(std::vector<PlannedSystem>& systems) {
+  for (std::size_t s = 0; s < systems.size(); ++s)
+    for (std::size_t e = 0; e < s; ++e) {
+      const System &earlier = systems[e].on->system, &system = systems[s].on->system;
+      if (!differ_in_axis_names_only(earlier, system)) continue;
+      for (std::size_t p = 0; p < systems[s].variants.size(); ++p)
+        for (std::size_t q = 0; q < systems[e].variants.size(); ++q) {
+          PlannedVariant &plan = systems[s].variants[p], &other = systems[e].variants[q];
+          const auto may_be = [](const PlannedVariant& one) { return one.is_to_play && one.posed && !one.posed->problem.summary.on_mesh; };  // on its own axes
+          if (plan.same_as == p && other.same_as == q && may_be(plan) && may_be(other) && other.posed->problem.collectives == plan.posed->problem.collectives &&
+              is_same_collective(earlier, other.variant->problem, system, plan.variant->problem))
+            plan.like = {systems[e].on, &other}, plan.is_to_play = false;
+        }
+    }
+}
+
+/// Gives those their rows that take as long as others. What is to be played then: where the other does not run, this one says why in its own words.
+void take_rows(std::vector<PlannedSystem>& systems) {
+  for (PlannedSystem& system : systems)
+    for (PlannedVariant& plan : system.variants) {
+      plan.is_to_play = false;
+      const auto [on, other] = plan.like;
+      if (other == nullptr) continue;
+      plan.slower = other->slower;
+      if (other->row)
+        plan.row = with_axes_of(*other->row, on->system, system.on->system);
+      else
+        plan.is_to_play = !other->slower;
+    }
+}
+
 /// Those that are played together.
 using Together = std::vector<Planned>;
 
@@ -165,7 +204,7 @@ std::vector<Together> to_play(std::span<PlannedSystem> systems) {
   for (PlannedSystem& system : systems)
     for (std::size_t p = 0; p < system.variants.size(); ++p) {
       PlannedVariant& plan = system.variants[p];
-      if (!plan.posed || plan.same_as != p) continue;
+      if (!plan.posed || plan.same_as != p || !plan.is_to_play) continue;
       const auto group = std::find_if(groups.begin(), groups.end(), [&](const Together& others) {
         return !has_alternatives(*system.on) && others.back().on != system.on && others.front().plan->variant->name == plan.variant->name;
       });
@@ -295,16 +334,23 @@ std::size_t end_of_alike(const std::vector<const ComparedSystem*>& systems, std:
   return end;
 }
 
-std::vector<Expected<ComparedRows>> simulate_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options, BestTimes& best) {
-  std::vector<PlannedSystem> planned;
-  for (const ComparedSystem* on : systems) planned.push_back({on, has_workloads(*on) ? std::vector<PlannedVariant>{} : plan_all(*on, options)});
+std::vector<Together> all_to_play(const std::vector<const ComparedSystem*>& systems, std::vector<PlannedSystem>& planned) {
   std::vector<Together> groups;
   for (std::size_t s = 0, end = 0; s < systems.size(); s = end) {
     end = end_of_alike(systems, s);
     auto of_alike = to_play(std::span{planned}.subspan(s, end - s));
     std::move(of_alike.begin(), of_alike.end(), std::back_inserter(groups));
   }
-  play_all(std::move(groups), options, best);
+  return groups;
+}
+
+std::vector<Expected<ComparedRows>> simulate_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options, BestTimes& best) {
+  std::vector<PlannedSystem> planned;
+  for (const ComparedSystem* on : systems) planned.push_back({on, has_workloads(*on) ? std::vector<PlannedVariant>{} : plan_all(*on, options)});
+  find_likes(planned);
+  play_all(all_to_play(systems, planned), options, best);
+  take_rows(planned);
+  play_all(all_to_play(systems, planned), options, best);
   std::vector<Expected<ComparedRows>> results;
   for (const PlannedSystem& system : planned) results.push_back(has_workloads(*system.on) ? simulate_workloads(*system.on, options) : rows_of(system));
   return results;

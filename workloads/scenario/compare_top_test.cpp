@@ -1,8 +1,9 @@
-// The best rows of a comparison are the head of all its rows, though the others are not simulated to their end.
+// What a comparison does not simulate changes none of its rows: those that are slower than the best, and meshes that are others by the names of their axes only.
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "sim/engine/des/des_engine.hpp"
 #include "workloads/scenario/read_comparison.hpp"
 #include "workloads/scenario/testing.hpp"
 
@@ -53,6 +54,51 @@ TEST(CompareTop, IsTheHeadOfEachSizeOfACollective) {
                                                       {"algorithm", "all"}}), std::vector<std::vector<Override>>(1));
   ASSERT_TRUE(setup) << to_text(setup.error());
   expect_head(*setup, 2);
+}
+
+int plays = 0;
+constexpr EngineEntry counting{"des", "des, counting its plays", true, [](const Model& model, const RunControl& control) {
+                                 ++plays;
+                                 return run_des(model, control);
+                               }};
+
+TEST(Compare, PlaysMeshesOnceThatDifferInTheNamesOfAxesOnly) {
+  for (const char* broken : {"", "2-3"}) {
+    SCOPED_TRACE(broken);
+    std::vector<std::pair<std::string, std::string>> given{{"machine", "tpu_v4"}, {"slice", "8"}, {"mesh", "all"}, {"collective", "all-reduce"}, {"bytes", "1MiB"}, {"algorithm", "all"}};
+    if (*broken != '\0') given.emplace_back("fail", broken);
+    const auto setup = read_comparison(testing::fields(given), std::vector<std::vector<Override>>(1));
+    ASSERT_TRUE(setup) << to_text(setup.error());
+    const ComparedSystem &first = setup->systems.front(), &last = setup->systems.back();
+    ASSERT_EQ(to_text(first.system.mesh) + " " + to_text(last.system.mesh), "row=8,col=1 row=1,col=8");
+    RunOptions options;
+    options.engine = &counting;
+    const auto counted = [&](const std::vector<ComparedSystem>& systems) {
+      plays = 0;
+      auto compared = compare(systems, options);
+      EXPECT_TRUE(compared);
+      return *std::move(compared);
+    };
+    const ComparedResults one = counted({first});
+    const int plays_of_one = plays;
+    const ComparedResults other = counted({last});
+    const ComparedResults both = counted({first, last});
+    EXPECT_EQ(plays, plays_of_one);
+    ASSERT_EQ(both.by_system.size(), 2U);
+    EXPECT_EQ(texts_of(both.by_system[0].rows), texts_of(one.rows));
+    EXPECT_EQ(texts_of(both.by_system[1].rows), texts_of(other.rows));
+    ASSERT_EQ(both.by_system[1].rows.size(), other.rows.size());
+    for (std::size_t r = 0; r < other.rows.size(); ++r) {
+      const Row &copied = both.by_system[1].rows[r], &played = other.rows[r];
+      EXPECT_EQ(copied.rings, played.rings);
+      EXPECT_EQ(copied.axes, played.axes);
+      EXPECT_EQ(copied.problem.collective->axes, "col");
+      EXPECT_EQ(copied.result.peak_memory_bytes, played.result.peak_memory_bytes);
+      EXPECT_EQ(copied.result.trust, played.result.trust);
+    }
+    ASSERT_EQ(both.skipped.size(), one.skipped.size() + other.skipped.size());
+    for (std::size_t i = 0; i < other.skipped.size(); ++i) EXPECT_EQ(both.skipped[one.skipped.size() + i].why.message, other.skipped[i].why.message);
+  }
 }
 
 }  // namespace

@@ -88,6 +88,16 @@ TEST(Faults, ABrokenCableIsCutAtWhateverMeshLiesOverIt) {
   EXPECT_EQ(run("row=2,col=16", "row,col", "direct")["rings"], "detour") << "whose axes are lines already";
 }
 
+TEST(Faults, ABrokenCableCostsAsMuchWhateverMeshLiesOverIt) {
+  for (const std::string kind : {"all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all"}) {
+    const auto time_of = [&](const std::string& mesh_and_axes) {
+      return json_of("run --machine ideal --slice 4x8 --fail 0.0-3.0 --bytes 64MiB --algorithm auto --collective " + kind + mesh_and_axes)["makespan_s"];
+    };
+    const auto along_one = time_of(" --mesh x=32 --axis x");
+    for (const char* mesh : {"row=4,col=8", "row=2,col=16"}) EXPECT_EQ(time_of(" --axis row,col --mesh " + std::string{mesh}), along_one) << kind << " on " << mesh << ": the same wires";
+  }
+}
+
 TEST(Faults, WhatDoesNotRunAsItIsIsAnErrorBeforeAnythingIsPlayed) {
   const System system = ideal("4x8", {"0.3-0.4"});
   RunOptions options = noting();

@@ -16,8 +16,9 @@ namespace training_equality {
 
 using testing::random_training_step, testing::system_of;
 
-/// PODSIM_TRAINING_STEPS=10000 tries so many.
+/// PODSIM_TRAINING_STEPS=10000 tries so many, from the seed PODSIM_TRAINING_FIRST on, so that a campaign can be run in pieces.
 std::uint64_t steps_to_try() { return test::asked<std::uint64_t>("PODSIM_TRAINING_STEPS", test::cases(200U, 8U)); }
+std::uint64_t first_step() { return test::asked<std::uint64_t>("PODSIM_TRAINING_FIRST", 0U); }
 
 /// A machine whose memory is short beside transfers, at times; one in four takes time of the core for its transfers.
 Machine random_machine(std::uint64_t seed) {
@@ -83,8 +84,8 @@ Played expect_one_time(const System& system, const TrainingSpec& spec) {
 
 TEST(TrainingStep, IsTheSameHoweverItIsSimulated) {
   std::uint64_t played = 0, some_inlined = 0, with_shares = 0;
-  const std::uint64_t steps = steps_to_try();
-  for (std::uint64_t seed = 0; seed < steps && !::testing::Test::HasFailure(); ++seed) {
+  const std::uint64_t steps = steps_to_try(), first = first_step();
+  for (std::uint64_t seed = first; seed < first + steps && !::testing::Test::HasFailure(); ++seed) {
     const TrainingStep step = random_training_step(seed);
     const Machine machine = random_machine(seed);
     SCOPED_TRACE(fmt::format("seed {}: {}, {}, {}, {} microbatches", seed, machine.name, to_text(step.mesh), step.pipeline, step.microbatches));

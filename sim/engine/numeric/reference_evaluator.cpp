@@ -99,8 +99,12 @@ class Evaluator {
   [[nodiscard]] const Array& operand(const ReferenceNode& node, std::size_t i) const { return values_[static_cast<std::size_t>(node.operands[i])]; }
 
   void disturb(Array& values, double unit, std::uint64_t stream) const {
+    constexpr std::size_t bits = 64;  // of a hash, one for each value
     const std::uint64_t key = counter_hash(noise_.seed, node_, stream);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] *= 1 + ((counter_hash(key, 0, i) & 1) != 0 ? unit : -unit);
+    for (std::size_t first = 0; first < values.size(); first += bits) {
+      const std::uint64_t signs = counter_hash(key, 0, first / bits);
+      for (std::size_t i = first; i < std::min(first + bits, values.size()); ++i) values[i] *= 1 + ((signs >> (i - first) & 1) != 0 ? unit : -unit);
+    }
   }
   /// The first operand of a sum of K terms.
   const Array& terms(const ReferenceNode& node, Array& room) const {
