@@ -61,6 +61,19 @@ std::string anomaly_note(double makespan_s, double healthy_s) {
                      100 * (1 - makespan_s / healthy_s));
 }
 
+/// Where a slow cable costs more than a broken one: a note; else empty.
+std::string slow_cable_note(const Run& run, const System& system, const ProblemSpec& problem, double healthy_s, const RunOptions& how) {
+  if (system.faults.slow_cables.empty() || run.row.result.makespan_s <= healthy_s * (1 + 1e-9)) return {};
+  Faults without = system.faults;
+  for (const SlowCable& slow : without.slow_cables) without.broken.push_back(slow.cable);
+  without.slow_cables.clear();
+  const auto around = with_faults(system, std::move(without));
+  if (!around) return {};
+  const auto rerouted = simulate(*around, problem, how);  // may be cut off from each other
+  if (!rerouted || rerouted->timeline.interrupted || rerouted->row.result.makespan_s >= run.row.result.makespan_s) return {};
+  return fmt::format("without the slow cables it takes {} (--fail in place of --degrade): transfers keep to their routes over a slow cable, so all wait for those that cross it; around a broken one they take another way", to_text(Seconds{rerouted->row.result.makespan_s}));
+}
+
 /// What is told beside the figures. `any_cable`: --fail any.
 Expected<Details> details_of(const Run& run, const System& system, const ProblemSpec& problem, bool any_cable, const Options& options,
                              const RunOptions& how) {
@@ -70,6 +83,7 @@ Expected<Details> details_of(const Run& run, const System& system, const Problem
     const auto healthy = healthy_makespan(system, problem, how);
     if (!healthy) return healthy.error();
     details.healthy_s = *healthy;
+    if (std::string note = slow_cable_note(run, system, problem, *healthy, how); !note.empty()) details.notes.push_back(std::move(note));
     if (is_scheduling_anomaly(run, *healthy)) details.notes.push_back(anomaly_note(run.row.result.makespan_s, *healthy));
   }
   if (any_cable) {
