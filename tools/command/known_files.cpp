@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <regex>
 
 #include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
 #include "sim/config/byte_source.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/machine_config.hpp"
@@ -22,6 +24,7 @@
 #include "tools/report/table.hpp"
 #include "tools/sweep/sweep_file.hpp"
 #include "validation/calibration/importers/import.hpp"
+#include "validation/calibration/importers/profile_operations.hpp"
 #include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/read_hlo.hpp"
@@ -57,9 +60,10 @@ bool is_stablehlo(const FileHead& head) { return (has(head, "stablehlo.") || has
 bool is_module(const FileHead& head) {
   return line_begins(head, "HloModule ") || (is_hlo_proto(head.text) && !head.text.starts_with("SQLite") && (has(head, "entry") || has(head, "main")) && has(head, "parameter"));
 }
-constexpr std::string_view any_machine = "MACHINE";  // in the command lines of modules
+constexpr std::string_view any_machine = "MACHINE";  // in command lines
 /// Of a text: TPUs lay arrays out in tiles, which their layouts name.
 bool compiled_for_gpus(const FileHead& head) { return line_begins(head, "HloModule ") && !has(head, ":T("); }
+std::string_view machine_of_module(const FileHead& head) { return compiled_for_gpus(head) ? "h100" : "tpu_v5e"; }
 Expected<std::string> module_contents(const std::string& path) {
   const auto module = read_hlo_file(path);
   if (!module) return module.error();
@@ -73,6 +77,50 @@ Expected<std::string> module_contents(const std::string& path) {
 
 bool is_xplane(const FileHead& head) { return name_without_gz(head.path).ends_with(".xplane.pb"); }
 bool is_trace_json(const FileHead& head) { return has(head, "\"traceEvents\""); }
+bool is_kineto(const FileHead& head) {
+  const bool is_named = has(head, "\"deviceProperties\"") || has(head, "\"schemaVersion\"") || has(head, "\"ProfilerStep#");
+  return is_trace_json(head) && (is_named || std::regex_search(head.text, std::regex{R"x("cat"\s*:\s*"(cpu_op|cuda_runtime|kernel|Operator|Runtime)")x"}));
+}
+bool is_gpu_trace_json(const FileHead& head) { return is_trace_json(head) && has(head, "/device:GPU:"); }
+/// Anywhere in the file: planes of modules, which are long, may come first.
+bool is_gpu_xplane(const FileHead& head) {
+  constexpr std::string_view plane = "/device:GPU:";
+  if (!is_xplane(head)) return false;
+  const auto source = source_of_file(head.path);
+  if (!source) return false;
+  std::string before;  // the end of the piece before
+  while (true) {
+    const auto piece = (*source)->next();
+    if (!piece || piece->empty()) return false;
+    before += *piece;
+    if (before.find(plane) != std::string::npos) return true;
+    before.erase(0, before.size() - std::min(before.size(), plane.size()));
+  }
+}
+/// A shipped machine with the GPU that the profile names, as "NVIDIA H200"; else one of its age.
+std::string_view machine_of_profile(const FileHead& head) {
+  struct Gpu {
+    std::string_view name, machine;
+  };
+  constexpr std::array<Gpu, 4> gpus = {{{"GB200", "gb200_nvl72"}, {"B200", "dgx_b200"}, {"H200", "dgx_h200"}, {"A100", "dgx_a100"}}};
+  const auto files = find_profile(head.path, name_without_gz(head.path).ends_with(".pb") ? "xplane" : "trace-json");
+  const auto profile = files ? profile_operations(*files) : Expected<ProfiledOperations>{files.error()};
+  if (profile)
+    for (const std::string& machine : profile->machines)
+      for (const Gpu& gpu : gpus)
+        if (machine.find(gpu.name) != std::string::npos) return gpu.machine;
+  return "dgx_h100";
+}
+
+/// What a profile says that it was measured on, how many steps it has, and their time.
+Expected<std::string> profile_contents(const std::string& path) {
+  auto files = find_profile(path, name_without_gz(path).ends_with(".pb") ? "xplane" : "trace-json");
+  if (!files) return files.error();
+  const auto profile = profile_operations(*files);
+  if (!profile) return profile.error();
+  return fmt::format("{}{} of {} each, {} operations", profile->machines.empty() ? "" : fmt::format("on {}, ", fmt::join(profile->machines, ", ")), counted(profile->steps, "step"),
+                     to_text(profile->time / static_cast<double>(profile->steps)), profile->operations.size());
+}
 bool is_nccl_tests(const FileHead& head) { return has(head, "nThread") || (has(head, "algbw") && has(head, "busbw") && has(head, "#")); }
 bool is_observations(const FileHead& head) { return line_begins(head, "op,"); }
 template <const char* const& format>
@@ -209,13 +257,23 @@ const std::vector<KnownFile>& known_files() {
       {"StableHLO, which XLA has not compiled yet: it holds no schedule and, before partitioning, no collectives", "", &is_stablehlo, nullptr,
        {{"python3 -c 'open(\"step.hlo\", \"w\").write(jax.jit(f).lower(*args).compile().as_text())'", "compiles it, from where f and args are known"},
         {"podsim run module step.hlo --machine MACHINE", "then its time"}}},
+      {"a profile of XProf, of GPUs", "", &is_gpu_xplane, &profile_contents,
+       {{"podsim diff --measured {} --hlo step.hlo --machine MACHINE", "where the step is slower than its module should be: kernels by instruction and by category"}},
+       &machine_of_profile},
       {"a profile of XProf", "", &is_xplane, nullptr,
        {{"podsim diff --measured {} --hlo step.hlo --machine tpu_v5e", "where the step is slower than its module should be"},
         {"podsim calibrate --from xplane {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
       {"a module that XLA compiled", "hlo", &is_module, &module_contents,
        {{"podsim run module {} --machine MACHINE", "its time on that machine, and what is exposed"},
         {"podsim show hlo {}", "what it does: collectives, FLOPs, memory"},
-        {"podsim run module {} --machine MACHINE --record step.record && podsim report step.record", "a page about it"}}},
+        {"podsim run module {} --machine MACHINE --record step.record && podsim report step.record", "a page about it"}},
+       &machine_of_module},
+      {"a trace of PyTorch's profiler", "", &is_kineto, &profile_contents,
+       {{"podsim run training llama3-8b --machine MACHINE --slice 1x8 --batch 8 --format json -o run.json && podsim diff --measured {} run.json", "where the step differs from a predicted one, by category"}},
+       &machine_of_profile},
+      {"a trace of events in JSON, as Perfetto shows, of GPUs", "", &is_gpu_trace_json, &profile_contents,
+       {{"podsim diff --measured {} --hlo step.hlo --machine MACHINE", "where the step is slower than its module should be: kernels by instruction and by category"}},
+       &machine_of_profile},
       {"a trace of events in JSON, as Perfetto shows", "", &is_trace_json, nullptr,
        {{"podsim diff --measured {} --hlo step.hlo --machine tpu_v5e", "where the step is slower than its module should be"},
         {"podsim calibrate --from trace-json {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
@@ -284,7 +342,8 @@ Expected<std::string> about_file(const std::string& path) {
     contents = ": " + *std::move(read);
   }
   std::string commands = commands_text(kind->commands, path);
-  for (std::size_t at = commands.find(any_machine); at != std::string::npos; at = commands.find(any_machine)) commands.replace(at, any_machine.size(), compiled_for_gpus(*head) ? "h100" : "tpu_v5e");
+  if (kind->machine != nullptr)
+    for (std::size_t at = commands.find(any_machine); at != std::string::npos; at = commands.find(any_machine)) commands.replace(at, any_machine.size(), kind->machine(*head));
   return fmt::format("{}: {}{}\n{}", path, kind->what, contents, commands);
 }
 

@@ -24,6 +24,7 @@ struct KnownFile {
   Expected<std::string> (*contents)(const std::string& path);
   /// Command lines and what they tell, with {} for the file's name.
   std::vector<std::pair<std::string_view, std::string_view>> commands;
+  std::string_view (*machine)(const FileHead& head) = nullptr;  // for MACHINE in them; nullptr: they are as they stand
 };
 /// In the order in which they are tried.
 const std::vector<KnownFile>& known_files();

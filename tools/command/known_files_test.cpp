@@ -22,6 +22,10 @@ TEST(KnownFiles, AreToldByTheirContent) {
   const std::vector<std::pair<std::string, std::string>> told{
       {"workloads/differences/testdata/ring.hlo", "a module that XLA compiled: "},
       {"validation/gpu_h200/modules/vit_l16_b64_none.hlo.gz", "a module that XLA compiled: jit_step_vit_l16_b64_none, 2300 instructions"},
+      {"validation/calibration/importers/testdata/jax_h200.xplane.pb.gz", "a profile of XProf, of GPUs: on NVIDIA H200, 3 steps of 113.2 ms each, 177 operations\n"},
+      {"validation/calibration/importers/testdata/jax_h200.trace.json.gz", "a trace of events in JSON, as Perfetto shows, of GPUs: 3 steps of 113.2 ms each, 177 operations\n"},
+      {"validation/calibration/importers/testdata/torch_h200.pt.trace.json.gz", "a trace of PyTorch's profiler: on NVIDIA H200, 2 steps of 91.81 ms each, 48 operations\n"},
+      {"validation/diff/example.trace.json", "a trace of events in JSON, as Perfetto shows\n"},
       {"topologies/machines/tpu_v4.textproto", "a machine: tpu_v4\n"},
       {"tests/golden/input/nccl.txt", "a log of nccl-tests: 4 measured rows\n"},
       {"tests/golden/input/gathers.csv", "observations: 5 measured rows\n"},
@@ -39,6 +43,14 @@ TEST(KnownFiles, AreToldByTheirContent) {
 
 TEST(KnownFiles, CommandsAreForTheMachineThatAModuleIsFor) {
   EXPECT_THAT(about(PODSIM_SOURCE_DIR "/validation/gpu_h200/modules/vit_l16_b64_none.hlo.gz"), HasSubstr("--machine h100\n"));
+}
+
+TEST(KnownFiles, CommandsAreForTheGpuThatAProfileNames) {
+  const std::string folder = PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/";
+  EXPECT_THAT(about(folder + "jax_h200.xplane.pb.gz"), HasSubstr("--hlo step.hlo --machine dgx_h200\n"));
+  EXPECT_THAT(about(folder + "torch_h200.pt.trace.json.gz"), HasSubstr("--machine dgx_h200 "));
+  EXPECT_THAT(about(folder + "hta_nccl_rank0.pt.trace.json.gz"), HasSubstr("--machine dgx_a100 "));
+  EXPECT_THAT(about(folder + "jax_h200.trace.json.gz"), HasSubstr("--machine dgx_h100\n")) << "it does not say";
 }
 
 TEST(KnownFiles, StableHloIsToldToCompile) {

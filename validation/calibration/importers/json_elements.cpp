@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t longest_element = std::size_t{1} << 26;
 constexpr std::size_t deepest = 512;
+constexpr std::size_t longest_rest = std::size_t{1} << 20;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -63,6 +64,13 @@ Status JsonElements::outside(char c) {
   return success();
 }
 
+void JsonElements::keep(char c) {
+  if (!rest_fits_) return;
+  rest_ += c;
+  rest_fits_ = rest_.size() <= longest_rest;
+  if (!rest_fits_) rest_.clear();
+}
+
 Expected<bool> JsonElements::next(std::string& element) {
   element.clear();
   bool inside = false;  // an element
@@ -79,6 +87,8 @@ Expected<bool> JsonElements::next(std::string& element) {
     while (at_ < piece_.size()) {
       const char c = piece_[at_++];
       ++column_;
+      const bool beside = !inside && !in_array();
+      if (beside) keep(c);
       if (in_string_) {
         if (escaped_)
           escaped_ = false;
@@ -90,6 +100,7 @@ Expected<bool> JsonElements::next(std::string& element) {
       } else {
         const bool was_in_array = in_array();
         if (Status known = outside(c); !known) return known.error();
+        if (was_in_array && c == ']') keep(c);
         if (was_in_array && c == '{') {
           inside = true;
           where_ = here();

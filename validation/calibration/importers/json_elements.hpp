@@ -20,11 +20,14 @@ class JsonElements {
   /// The location at which the last element began.
   [[nodiscard]] const SourceLocation& where() const { return where_; }
   [[nodiscard]] bool found_array() const { return found_; }
+  /// The root without the elements of the array, `{"schemaVersion": 1, "traceEvents": []}`, once its end is reached; empty if that is longer than 1 MiB.
+  [[nodiscard]] const std::string& rest() const { return rest_; }
 
  private:
   Expected<bool> fill();
   [[nodiscard]] SourceLocation here() const;
   Status outside(char c);
+  void keep(char c);
   [[nodiscard]] bool in_array() const { return found_ && !left_ && open_.size() == array_depth_; }
 
   std::unique_ptr<ByteSource> bytes_;
@@ -39,6 +42,8 @@ class JsonElements {
   std::string string_;  // the last string directly in the root
   bool string_is_key_ = false;
   SourceLocation where_;
+  std::string rest_;
+  bool rest_fits_ = true;
 };
 
 }  // namespace podsim

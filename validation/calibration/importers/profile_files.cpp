@@ -116,6 +116,9 @@ class JoinedProfile {
       names_.insert(device.name);
       joined_.devices.push_back(std::move(device));
     }
+    for (const std::string& machine : profile.machines) add_machine(joined_, machine);
+    if (!joined_.steps) joined_.steps = std::move(profile.steps);
+    joined_.has_operators |= profile.has_operators;
     for (std::string& note : profile.notes)
       if (std::ranges::find(joined_.notes, note) == joined_.notes.end()) joined_.notes.push_back(std::move(note));
   }

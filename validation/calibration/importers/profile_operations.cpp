@@ -11,6 +11,7 @@
 
 #include "sim/base/text.hpp"
 #include "validation/calibration/importers/hlo_stats.hpp"
+#include "validation/calibration/importers/operation_sums.hpp"
 #include "validation/calibration/importers/step_category.hpp"
 
 namespace podsim {
@@ -24,23 +25,15 @@ double seconds_of(double picoseconds) { return picoseconds * 1e-12; }
 
 Diagnostic no_operations(const ReadProfile& profile, const std::string& file) {
   return {{file},
-          "no operation on a line " + quoted(operations_line) + " of a TPU, of which there are " + std::to_string(profile.devices.size()) +
+          "no operation on a line " + quoted(operations_line) + " of a TPU and no kernel on a stream of a GPU; devices with such lines: " + std::to_string(profile.devices.size()) +
               (profile.notes.empty() ? "" : "; " + profile.notes.front())};
 }
 
 }  // namespace
 
-/// Of each operation over the devices, in picoseconds, which doubles hold exactly for hours.
-struct OperationTimes::Sums {
-  explicit Sums(std::size_t operations) : occurrences(operations), self(operations), beside(operations) {}
-  std::vector<double> occurrences, self, beside;
-  std::vector<std::uint32_t> starts;  // per operation: of a done or update its start, else itself; on the device that was added last
-  double time = 0;
-  std::size_t devices = 0;
-};
-
 void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
   if (event.duration_ps < 0) return;
+  if (!event.kernel.empty()) return add_kernel(line, event);
   auto known = by_text_.find(std::string{event.text});
   if (known == by_text_.end()) {
     const auto hlo = parse_hlo_op(event.text);  // once per operation: texts are long
@@ -48,7 +41,7 @@ void OperationTimes::add(ProfileLine line, const ProfileEvent& event) {
     known = by_text_.try_emplace(std::string{key}, static_cast<std::uint32_t>(ops_.size())).first;
     if (known->second == ops_.size())
       ops_.push_back({hlo && event.name == event.text ? hlo->name : std::string{event.name}, hlo ? std::string{event.text} : std::string{},
-                      std::string{event.category}, std::string{event.provenance}, event.flops});
+                      std::string{event.category}, std::string{event.provenance}, event.flops, {}, known->second, true});
   }
   lines_[line].push_back({event.begin_ps, event.duration_ps, std::max<std::int64_t>(event.span_ps, 0), known->second, event.overlapped_ps.value_or(-1)});
 }
@@ -156,7 +149,9 @@ CountedSteps OperationTimes::steps_in(const ReadProfile& profile, const ProfileO
       const auto longest = std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.first; });
       return {longest->second.second, ": how often the module " + ops_[longest->first].name + " ran on " + device.name};
     }
-  CountedSteps by_occurrences = steps_by_occurrences(found.operations, options.layers);
+  if (profile.steps) return *profile.steps;
+  const bool of_kernels = std::ranges::any_of(profile.devices, [this](const ReadProfile::Device& device) { return !kernels_on(device).empty(); });
+  CountedSteps by_occurrences = of_kernels ? steps_by_divisor(found.operations, options.layers) : steps_by_occurrences(found.operations, options.layers);
   by_occurrences.why += "; `steps` may say otherwise";
   return by_occurrences;
 }
@@ -185,7 +180,7 @@ void OperationTimes::note_bare_fusions(const Sums& sums, ProfiledOperations& fou
   std::string first;
   for (std::uint32_t op = 0; op < ops_.size(); ++op) {
     const Op& from = ops_[op];
-    if (!(sums.self[op] > 0) || !from.text.empty() || !from.category.empty() || !from.name.starts_with("fusion")) continue;
+    if (!(sums.self[op] > 0) || from.is_kernel || !from.text.empty() || !from.category.empty() || !from.name.starts_with("fusion")) continue;
     if (count++ == 0) first = from.name;
   }
   if (count > 0)
@@ -208,6 +203,7 @@ std::vector<std::uint32_t> OperationTimes::add_operations(const Sums& sums, cons
     operation.occurrences = sums.occurrences[op] / devices;
     operation.self = Seconds{seconds_of(sums.self[op]) / devices};
     operation.beside = Seconds{seconds_of(sums.beside[op]) / devices};
+    if (!from.kernel.empty()) describe_kernels(sums, op, operation);
     positions[op] = static_cast<std::uint32_t>(found.operations.size());
     found.operations.push_back(std::move(operation));
   }
@@ -219,6 +215,10 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   const auto busiest = std::ranges::find_if(profile.devices, &ReadProfile::Device::busiest);
   for (const ReadProfile::Device& device : profile.devices) {
     if (busiest != profile.devices.end() && &device != &*busiest) continue;
+    if (std::vector<Event> kernels = kernels_on(device); !kernels.empty()) {
+      add_kernels(kernels, sums);
+      continue;
+    }
     const auto line = device.lines.find(std::string{operations_line});
     if (line == device.lines.end()) continue;
     if (const auto events = lines_.find(line->second); events != lines_.end()) add_device(events->second, events_on(device, steps_line), sums);
@@ -229,6 +229,9 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   found.time = Seconds{seconds_of(sums.time) / devices};
   add_operations(sums, options, found);
   note_bare_fusions(sums, found);
+  note_kernels(sums, found);
+  found.machines = profile.machines;
+  found.has_operators = profile.has_operators;
   if (Status ok = count_steps(profile, file, options, found); !ok) return ok.error();
   found.notes.push_back(busiest != profile.devices.end()
                             ? "measured times are those of " + busiest->name + ", which the profile names as the busiest; it is a simulation's"
@@ -240,7 +243,7 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
 // ---- One step ---------------------------------------------------------------------------------------------------------------------------
 
 /// The steps of a device by time; none: nothing tells them apart.
-std::vector<OperationTimes::Event> OperationTimes::steps_on(const ReadProfile::Device& device) const {
+std::vector<OperationTimes::Event> OperationTimes::steps_on(const ReadProfile::Device& device, const ProfileOptions& options) const {
   std::vector<Event> steps;
   if (const auto* named = events_on(device, steps_line)) {
     steps = *named;
@@ -249,6 +252,8 @@ std::vector<OperationTimes::Event> OperationTimes::steps_on(const ReadProfile::D
     for (const Event& event : *modules) sums[event.op] += static_cast<double>(event.duration_ps);
     const auto longest = std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second; });
     std::ranges::copy_if(*modules, std::back_inserter(steps), [&](const Event& event) { return event.op == longest->first; });
+  } else {
+    return steps_of_kernels(device, options);
   }
   std::ranges::sort(steps, {}, [](const Event& step) { return std::pair{step.begin_ps, step.span_ps}; });
   return steps;
@@ -260,11 +265,15 @@ ProfiledDeviceStep OperationTimes::step_of(const ReadProfile::Device& device, st
   Sums sums{ops_.size()};
   std::vector<Event> steps;
   if (window != nullptr && events_on(device, steps_line) != nullptr) steps.push_back(*window);
-  add_device(events, steps.empty() ? nullptr : &steps, sums);
+  const bool of_kernels = !events.empty() && !ops_[events.front().op].kernel.empty();
+  if (of_kernels)
+    add_kernels(events, sums);
+  else
+    add_device(events, steps.empty() ? nullptr : &steps, sums);
   ProfiledDeviceStep result{device.name, device.busiest, {}, {}};
   result.step.time = Seconds{seconds_of(sums.time)};
   const std::vector<std::uint32_t> positions = add_operations(sums, options, result.step);
-  const std::vector<double> self = sort_and_take_self(events);
+  const std::vector<double> self = of_kernels ? times_of_kernels(events) : sort_and_take_self(events);
   const std::int64_t origin = window == nullptr ? events.front().begin_ps : window->begin_ps;
   std::vector<std::uint32_t> begun(ops_.size(), 0), done(ops_.size(), 0);
   for (std::size_t e = 0; e < events.size(); ++e) {
@@ -282,11 +291,11 @@ Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const st
   ProfiledStep result;
   std::vector<const ReadProfile::Device*> devices;
   for (const ReadProfile::Device& device : profile.devices)
-    if (events_on(device, operations_line) != nullptr) devices.push_back(&device);
+    if (events_on(device, operations_line) != nullptr || !kernels_on(device).empty()) devices.push_back(&device);
   if (devices.empty()) return no_operations(profile, file);
   const auto busiest = std::ranges::find_if(devices, [](const auto* device) { return device->busiest; });
   const ReadProfile::Device& told = busiest == devices.end() ? *devices.front() : **busiest;
-  const std::vector<Event> steps = steps_on(told);
+  const std::vector<Event> steps = steps_on(told, options);
   result.steps = std::max(1, static_cast<int>(steps.size()));
   if (number && (*number < 1 || *number > result.steps))
     return Diagnostic{{file}, fmt::format("expected a step from 1 to {}, found {}", result.steps, *number)};
@@ -306,8 +315,9 @@ Expected<ProfiledStep> OperationTimes::step(const ReadProfile& profile, const st
       ++left_out;
       continue;
     }
-    const std::vector<Event>& all = *events_on(*device, operations_line);
-    const std::vector<Event> own = steps_on(*device);
+    std::vector<Event> all = kernels_on(*device);
+    if (all.empty()) all = *events_on(*device, operations_line);
+    const std::vector<Event> own = steps_on(*device, options);
     std::vector<Event> within;
     const auto chosen = static_cast<std::size_t>(result.number) - 1;
     if (steps.empty()) {

@@ -37,6 +37,24 @@ std::optional<int> number_behind(std::string_view front, std::string_view plane)
 
 }  // namespace
 
+void tell_operation(ProfileEvent& event, std::string_view hlo_op) {
+  if (const std::size_t nested = hlo_op.rfind("::"); nested != std::string_view::npos) hlo_op.remove_prefix(nested + 2);
+  const bool in_graph = hlo_op.starts_with("command_buffer");
+  event.name = in_graph ? std::string_view{} : hlo_op;
+  event.graph = in_graph ? hlo_op : std::string_view{};
+  if (!in_graph) event.node = -1;  // several kernels of one operation
+}
+
+std::string_view provenance_of_kernel(std::string_view tf_op) { return tf_op == "XlaModule:" ? std::string_view{} : tf_op; }
+
+std::int64_t node_of_graph(double cuda_graph_node_id) {
+  return cuda_graph_node_id >= 0 && cuda_graph_node_id < 9e15 ? static_cast<std::int64_t>(cuda_graph_node_id) & 0xffffffff : -1;
+}
+
+void add_machine(ReadProfile& profile, const std::string& name) {
+  if (!name.empty() && std::ranges::find(profile.machines, name) == profile.machines.end()) profile.machines.push_back(name);
+}
+
 std::optional<int> tpu_named(std::string_view plane) { return number_behind("/device:TPU:", plane); }
 std::optional<int> gpu_named(std::string_view plane) { return number_behind("/device:GPU:", plane); }
 

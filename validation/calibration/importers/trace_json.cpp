@@ -1,68 +1,22 @@
 #include "validation/calibration/importers/trace_json.hpp"
 
-#include <simdjson.h>
+#include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "sim/base/text.hpp"
 #include "validation/calibration/importers/json_elements.hpp"
+#include "validation/calibration/importers/kineto_kernels.hpp"
 #include "validation/calibration/importers/profile_ops.hpp"
+#include "validation/calibration/importers/trace_event.hpp"
 
 namespace podsim {
 
 namespace {
-
-namespace json = simdjson::ondemand;
-
-/// What an event has of the fields that matter. The texts are good until the next event is read.
-struct TraceEvent {
-  std::string_view phase, name, args_name, long_name, category, provenance;
-  std::int64_t pid = 0, tid = 0;
-  double begin_us = 0, duration_us = 0, flops = 0, device_duration_ps = 0;
-};
-
-/// Numbers in args are written as strings.
-double number_in(std::string_view text) {
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return std::isfinite(value) ? value : 0;
-}
-
-simdjson::error_code read_args(json::value args, TraceEvent& event) {
-  json::object fields;
-  if (const auto error = args.get_object().get(fields)) return error;
-  for (auto field : fields) {
-    std::string_view key, text;
-    if (const auto error = field.unescaped_key().get(key)) return error;
-    json::value value;
-    if (const auto error = field.value().get(value)) return error;
-    json::json_type type{};
-    if (const auto error = value.type().get(type)) return error;
-    if (type != json::json_type::string) continue;
-    if (const auto error = value.get_string().get(text)) return error;
-    if (key == "name") event.args_name = text;
-    if (key == "long_name") event.long_name = text;
-    if (key == "hlo_category") event.category = text;
-    if (key == "tf_op") event.provenance = text;
-    if (key == "model_flops") event.flops = number_in(text);
-    if (key == "device_duration_ps") event.device_duration_ps = number_in(text);
-  }
-  return simdjson::SUCCESS;
-}
-
-simdjson::error_code read_field(std::string_view key, json::value value, TraceEvent& event) {
-  if (key == "ph") return value.get_string().get(event.phase);
-  if (key == "name") return value.get_string().get(event.name);
-  if (key == "pid") return value.get_int64().get(event.pid);
-  if (key == "tid") return value.get_int64().get(event.tid);
-  if (key == "ts") return value.get_double().get(event.begin_us);
-  if (key == "dur") return value.get_double().get(event.duration_us);
-  if (key == "args") return read_args(value, event);
-  return simdjson::SUCCESS;
-}
 
 class TraceReader {
  public:
@@ -75,8 +29,9 @@ class TraceReader {
       const auto more = elements_.next(text);
       if (!more) return more.error();
       if (!*more) break;
-      text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-      if (Status event = read_event(text); !event) return event.error();
+      const auto event = parser_.parse(text, elements_.where());
+      if (!event) return event.error();
+      if (Status used = KinetoKernels::takes(event->kind) ? kineto_.add(*event, elements_.where()) : use(*event); !used) return used.error();
     }
     if (!elements_.found_array()) return Diagnostic{{file_}, "there is no array traceEvents"};
     return finish();
@@ -85,65 +40,52 @@ class TraceReader {
  private:
   using Thread = std::pair<std::int64_t, std::int64_t>;  // process, thread
 
-  [[nodiscard]] Diagnostic broken(std::string_view key, simdjson::error_code error) const {
-    const std::string field = key.empty() ? std::string{} : "its field " + quoted(key) + ": ";
-    return {elements_.where(), "this event cannot be read: " + field + simdjson::error_message(error)};
-  }
-  Status read_event(const std::string& text);
-  void use(const TraceEvent& event);
+  Status use(const ChromeTraceEvent& event);
   [[nodiscard]] ReadProfile finish() const;
 
   const std::string& file_;
   ProfileSink& sink_;
   JsonElements elements_;
-  json::parser parser_;
+  TraceEventParser parser_;
+  KinetoKernels kineto_;
   std::optional<double> origin_us_;  // the time of the first event, from which the others count: times since 1970 would not fit picoseconds
   std::map<std::int64_t, std::string> processes_;
   std::map<Thread, std::string> threads_;
   std::map<Thread, ProfileLine> lines_;
 };
 
-Status TraceReader::read_event(const std::string& text) {
-  json::document document;
-  if (const auto error = parser_.iterate(text.data(), text.size(), text.capacity()).get(document)) return broken({}, error);
-  json::object fields;
-  if (const auto error = document.get_object().get(fields)) return broken({}, error);
-  TraceEvent event;
-  for (auto field : fields) {
-    std::string_view key;
-    if (const auto error = field.unescaped_key().get(key)) return broken({}, error);
-    json::value value;
-    if (const auto error = field.value().get(value)) return broken(key, error);
-    if (const auto error = read_field(key, value, event)) return broken(key, error);
-  }
-  use(event);
-  return success();
-}
-
-void TraceReader::use(const TraceEvent& event) {
+Status TraceReader::use(const ChromeTraceEvent& event) {
   const Thread thread{event.pid, event.tid};
   if (event.phase == "M" && event.name == "process_name") processes_[event.pid] = std::string{event.args_name};
   if (event.phase == "M" && event.name == "thread_name") threads_[thread] = std::string{event.args_name};
-  if (event.phase != "X") return;
+  if (event.phase != "X") return success();
   // Lines whose names came before and are not asked for need not be kept; the others are sorted out at the end.
-  if (const auto named = threads_.find(thread); named != threads_.end() && !sink_.takes(named->second)) return;
-  if (!origin_us_) origin_us_ = event.begin_us;
-  const double span_ps = event.duration_us * 1e6, begin_ps = (event.begin_us - *origin_us_) * 1e6;
+  const auto named = threads_.find(thread);
+  if (named != threads_.end() && !sink_.takes(named->second)) return success();
+  const double begin_us = event.begin_us.value_or(0), duration_us = event.duration_us.value_or(0);
+  if (!origin_us_) origin_us_ = begin_us;
+  const double span_ps = duration_us * 1e6, begin_ps = (begin_us - *origin_us_) * 1e6;
   const double duration_ps = event.device_duration_ps > 0 ? event.device_duration_ps : span_ps;
+  const bool is_kernel = event.long_name.empty() && (event.has_correlation || !event.hlo_op.empty() || (named != threads_.end() && is_stream(named->second)));
+  if (is_kernel && duration_us < 0) return Diagnostic{elements_.where(), fmt::format("expected a duration of 0 or more of the kernel {}, found {} us", quoted(event.name), duration_us)};
   constexpr double most = 2e18;  // sums of a few fit 64 bits
-  if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ps) < most) || !(std::abs(span_ps) < most)) return;
+  if (!(duration_ps > 0) || duration_ps > most || !(std::abs(begin_ps) < most) || !(std::abs(span_ps) < most)) return success();
   const ProfileLine line = lines_.emplace(thread, lines_.size()).first->second;
-  sink_.add(line, {event.name, event.long_name.empty() ? event.name : event.long_name, event.category, Flops{event.flops}, std::llround(begin_ps),
-                   std::llround(duration_ps), std::llround(span_ps), std::nullopt, event.provenance});
+  ProfileEvent told{event.name, event.long_name.empty() ? event.name : event.long_name, event.hlo_category, Flops{event.flops}, std::llround(begin_ps),
+                    std::llround(duration_ps), std::llround(span_ps), std::nullopt, event.provenance};
+  if (is_kernel) {
+    told.kernel = event.name, told.node = node_of_graph(event.graph_node), told.provenance = provenance_of_kernel(event.provenance);
+    tell_operation(told, event.hlo_op);
+  }
+  sink_.add(line, told);
+  return success();
 }
 
 ReadProfile TraceReader::finish() const {
   ReadProfile profile;
   std::map<std::int64_t, std::size_t> devices;  // by process
-  std::size_t others = 0;
   for (const auto& [pid, name] : processes_) {
-    others += name.starts_with("/device:GPU:") ? 1 : 0;
-    if (!tpu_named(name)) continue;
+    if (!tpu_named(name) && !gpu_named(name)) continue;
     devices.emplace(pid, profile.devices.size());
     profile.devices.push_back({name, {}});
   }
@@ -153,7 +95,10 @@ ReadProfile TraceReader::finish() const {
     if (device != devices.end() && name != threads_.end() && sink_.takes(name->second))
       profile.devices[device->second].lines.emplace(name->second, line);
   }
-  std::erase_if(profile.devices, [](const ReadProfile::Device& device) { return device.lines.empty(); });
+  const auto without = [](const ReadProfile::Device& device) { return device.lines.empty(); };
+  const auto others = std::ranges::count_if(profile.devices, [&](const ReadProfile::Device& device) { return without(device) && gpu_named(device.name); });
+  std::erase_if(profile.devices, without);
+  kineto_.finish(sink_, lines_.size(), elements_.rest(), profile);
   if (others > 0) profile.notes.push_back(counted(others, "GPU") + " skipped: kernels of collectives do not tell their sizes");
   return profile;
 }

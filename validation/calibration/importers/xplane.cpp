@@ -26,11 +26,13 @@ struct PlaneEvent {
   std::uint32_t line = 0;  // position in Plane::lines
 };
 
-/// A number that an event has besides.
+/// What an event has besides: a number, or a text.
 struct EventStat {
   std::size_t event = 0;
   std::int64_t stat = 0;
   double value = 0;
+  std::int64_t text = -1;      // of `refers`: a stat whose name it is; else a position in Plane::texts; -1: a number
+  bool refers = false;
 };
 
 /// What is kept of a plane until its end, as the metadata come after the lines.
@@ -42,7 +44,9 @@ struct Plane {
   std::unordered_map<std::int64_t, proto::XEventMetadata> events_of;
   std::unordered_map<std::int64_t, std::string> stats;  // names
   std::vector<EventStat> event_stats;                   // one of which may be the device's own duration
-  std::vector<std::pair<std::int64_t, double>> own;     // of the device itself
+  std::vector<std::string> texts;                       // of events, each once
+  std::unordered_map<std::string, std::int64_t> places;  // in `texts`
+  std::vector<proto::XStat> own;                        // of the device itself
 };
 
 bool is_device(std::string_view plane) { return tpu_named(plane) || gpu_named(plane); }
@@ -79,6 +83,7 @@ class PlaneReader {
   Status read_plane(const WireReader::Field& plane);
   Status read_plane_field(const WireReader::Field& field, Plane& plane);
   Status read_line(const WireReader::Field& field, Plane& plane);
+  static void add_stat(const proto::XStat& stat, Plane& plane);
   void use(const Plane& plane);
 
   /// The message in a field.
@@ -136,7 +141,7 @@ Status PlaneReader::read_plane_field(const WireReader::Field& field, Plane& plan
     case plane_own_stats: {
       proto::XStat stat;
       if (Status taken = take(field, stat); !taken) return taken;
-      plane.own.emplace_back(stat.metadata_id(), number_of(stat));
+      plane.own.push_back(std::move(stat));
       return success();
     }
     default: {
@@ -166,11 +171,24 @@ Status PlaneReader::read_line(const WireReader::Field& field, Plane& plane) {
     }
     const double begin_ps = static_cast<double>(event.offset_ps()), duration_ps = static_cast<double>(event.duration_ps());
     if (!(std::abs(shift_ps) < most && std::abs(begin_ps) < most && std::abs(duration_ps) < most)) continue;
-    for (const proto::XStat& stat : event.stats())
-      if (number_of(stat) >= 0) plane.event_stats.push_back({plane.events.size(), stat.metadata_id(), number_of(stat)});
+    for (const proto::XStat& stat : event.stats()) add_stat(stat, plane);
     plane.events.push_back({event.metadata_id(), event.offset_ps() + std::llround(shift_ps), event.duration_ps(), number});
   }
   return success();
+}
+
+void PlaneReader::add_stat(const proto::XStat& stat, Plane& plane) {
+  EventStat kept{plane.events.size(), stat.metadata_id()};
+  if (stat.value_case() == proto::XStat::kRefValue) {
+    kept.text = static_cast<std::int64_t>(stat.ref_value()), kept.refers = true;
+  } else if (stat.value_case() == proto::XStat::kStrValue) {
+    const auto [place, is_new] = plane.places.try_emplace(stat.str_value(), static_cast<std::int64_t>(plane.texts.size()));
+    if (is_new) plane.texts.push_back(stat.str_value());
+    kept.text = place->second;
+  } else if (kept.value = number_of(stat); !(kept.value >= 0)) {
+    return;
+  }
+  plane.event_stats.push_back(kept);
 }
 
 void PlaneReader::use(const Plane& plane) {
@@ -181,9 +199,22 @@ void PlaneReader::use(const Plane& plane) {
   std::vector<std::int64_t> durations;
   for (const PlaneEvent& event : plane.events) durations.push_back(event.duration_ps);
   std::unordered_map<std::size_t, std::int64_t> overlapped;  // by event
-  for (const auto& [event, stat, value] : plane.event_stats) {
+  struct Kernel {
+    std::string_view operation, provenance;
+    std::int64_t node = -1;
+  };
+  std::vector<Kernel> kernels(gpu_named(plane.name) ? plane.events.size() : 0);
+  for (const auto& [event, stat, value, text, refers] : plane.event_stats) {
     if (!(value < 1e18)) continue;
     const std::string_view name = name_of_stat(stat);
+    if (text >= 0) {
+      if (kernels.empty()) continue;
+      const std::string_view word = refers ? name_of_stat(text) : std::string_view{plane.texts[static_cast<std::size_t>(text)]};
+      if (name == "hlo_op") kernels[event].operation = word;
+      if (name == "tf_op") kernels[event].provenance = word;
+      continue;
+    }
+    if (name == "cuda_graph_node_id" && !kernels.empty()) kernels[event].node = node_of_graph(value);
     if (name == "device_duration_ps" && value > 0) durations[event] = std::llround(value);
     if (name == overlapped_stat) overlapped[event] = std::llround(value);
   }
@@ -206,7 +237,11 @@ void PlaneReader::use(const Plane& plane) {
     }
   }
   ReadProfile::Device device{plane.name, {}};
-  for (const auto& [stat, value] : plane.own) device.busiest |= name_of_stat(stat) == busiest_stat && value == 1;
+  for (const proto::XStat& stat : plane.own) {
+    const std::string_view name = name_of_stat(stat.metadata_id());
+    device.busiest |= name == busiest_stat && number_of(stat) == 1;
+    if (name == "gpu_device_name" || name == "device_type_string") add_machine(profile_, std::string{text_of(stat)});
+  }
   std::vector<ProfileLine> lines;
   for (const std::string& name : plane.lines) {
     lines.push_back(lines_++);
@@ -221,8 +256,13 @@ void PlaneReader::use(const Plane& plane) {
     const std::string& text = metadata->second.name();
     const std::string& name = metadata->second.display_name().empty() ? text : metadata->second.display_name();
     const auto beside = overlapped.find(e);
-    sink_.add(lines[event.line], {name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps,
-                                  beside == overlapped.end() ? std::nullopt : std::optional{beside->second}, op.provenance});
+    ProfileEvent told{name, text, op.category, op.flops, event.begin_ps, durations[e], event.duration_ps,
+                      beside == overlapped.end() ? std::nullopt : std::optional{beside->second}, op.provenance};
+    if (is_stream(plane.lines[event.line])) {
+      told.kernel = text, told.node = kernels[e].node, told.provenance = provenance_of_kernel(kernels[e].provenance);
+      tell_operation(told, kernels[e].operation);
+    }
+    sink_.add(lines[event.line], told);
   }
 }
 
