@@ -12,6 +12,13 @@ namespace podsim {
 
 namespace {
 
+/// Of opaque work what its cost says: which unit has work, if that is known.
+std::string_view category_of(const Local& local) {
+  if (local.kind != LocalKind::opaque) return traits_of(local.kind).category;
+  if (local.opaque.matrix > Flops{}) return local.opaque.attention ? "attention" : "matmul";
+  return local.opaque.vector > Flops{} ? "elementwise" : traits_of(local.kind).category;
+}
+
 /// Sorts the tasks of one node into occurrences, and those into operations.
 class Sorter {
  public:
@@ -184,7 +191,8 @@ class Sorter {
       operation.flops =
           Flops{2.0 * static_cast<double>(operation.extents.m) * static_cast<double>(operation.extents.n) * static_cast<double>(operation.extents.k)};
     } else if (const auto* local = std::get_if<Local>(&task.op)) {
-      operation.category = traits_of(local->kind).category;
+      operation.category = category_of(*local);
+      if (operation.category == "matmul") operation.flops = local->opaque.matrix, operation.extents = local->opaque.product.value_or(MatmulExtents{});
     } else if (const auto* shift = std::get_if<Shift>(&task.op)) {
       operation.category = podsim::name_of(CollectiveKind::permute);
       operation.bytes = bytes_of(schedule_program_, shift->source);

@@ -54,15 +54,15 @@ struct PlayedCall;
 /// however many tasks it was lowered to; so is a Shift, Send or Recv that an algorithm wrote.
 struct OperationMetrics {
   std::string name;           // the label without slice
-  std::string_view category;  // matmul, attention, elementwise, copy, send, call, or the name of a CollectiveKind (of a Shift: permute)
+  std::string_view category;  // matmul, attention, elementwise, copy, send, call, opaque, or the name of a CollectiveKind (of a Shift: permute)
   std::int64_t count = 0;
   Picoseconds busy;         // the core works on it
   Picoseconds exposed;      // the core is idle and waits for it (exposed_by(), sim/analysis/operations.hpp)
   Picoseconds overlapped;   // it is in flight while the core is busy
   Picoseconds in_flight;    // something of an occurrence is in flight; summed over occurrences
   std::vector<int> axes{};  // of the mesh, along which a collective or Shift moves, in order
-  MatmulExtents extents;    // of one occurrence of a matmul
-  Flops flops;              // of one occurrence: 2mnk
+  MatmulExtents extents;    // of one occurrence of a matmul; of an opaque one 0 where they are not known
+  Flops flops;              // of one occurrence: 2mnk, or what an opaque one states
   Bytes bytes;              // of one occurrence: the input of a collective per device, the payload of a Shift or Send
   int devices = 0;          // that take part in a collective
   double memory_bytes = 0;  // of all occurrences: what passed the device's memory

@@ -1,4 +1,5 @@
 #include <fmt/ostream.h>
+#include <fmt/ranges.h>
 
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
@@ -43,17 +44,23 @@ Expected<PredictedStep> simulated_step(const Options& options, const RunOptions&
   auto fields = system_fields(options);
   if (!fields) return fields.error();
   fields->erase("layers");  // of the profile
+  if (options.has("hlo")) {
+    fields->set("hlo", options.text("hlo"), option("hlo"));
+    fields = with_module(*std::move(fields), {});
+    if (!fields) return fields.error();
+  }
   const auto asked = problem_of(*fields, DType::bf16);
   if (!asked) return asked.error();
   warn(doubts_about(asked->system.machine), console);
   const auto run = simulate(asked->system, asked->problem, how);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
-  return PredictedStep{step_of(*run), run->row.problem.blocks};
+  return PredictedStep{step_of(*run), run->row.problem.blocks, asked->system.machine.name};
 }
 
-/// A plan is simulated; the JSON of a run, which begins with a brace, is read.
+/// A plan or a module is simulated; the JSON of a run, which begins with a brace, is read.
 Expected<PredictedStep> predicted_step(const Options& options, const RunOptions& how, Console& console) {
+  if (options.has("hlo")) return simulated_step(options, how, console);
   const auto text = read_file(options.text("plan"), list_limit);
   if (!text) return text.error();
   const std::size_t first = text->find_first_not_of(" \t\r\n");
@@ -68,6 +75,7 @@ OptionGroup diff_options() {
   const OptionGroup own{{"measured", input_file("PROFILE", files_of_profile),
                          "what was measured: *.xplane.pb, *.trace.json[.gz], a table of HLO op statistics as *.csv, or the folder that TensorBoard shows, of which the last run counts"},
                         {"plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out"},
+                        {"hlo", no_field(input_file("MODULE")), "what was predicted, in place of a plan: a module that XLA compiled, which is simulated on --machine"},
                         {"from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends"},
                         {"steps", no_field(word("N")),
                          "how many steps the profile has; left out: its line Steps, how often its main module ran, or how often most operations occur"},
@@ -79,7 +87,8 @@ OptionGroup diff_options() {
 
 Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!options.has("measured")) return Diagnostic{{}, "--measured is missing: the profile of what was measured"};
-  if (!options.has("plan")) return Diagnostic{{}, "expected a plan or the JSON of a run, found none"};
+  if (options.has("plan") == options.has("hlo"))
+    return options.has("hlo") ? Diagnostic{option("hlo"), "the prediction is a module or a plan, not both"} : Diagnostic{{}, "expected a plan, the JSON of a run or --hlo, found none"};
   const auto measured = measured_profile(options);
   if (!measured) return measured.error();
   auto profiled = profile_options(options);
@@ -98,7 +107,12 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   DiffReport report{diff_steps(predicted->block, step_of(*profile), profiled->layers), {}, std::move(profile->notes), std::move(profile->warnings)};
   const StepDiff& diff = report.diff;
   report.coverage = coverage_of(diff);
-  if (std::string warning = warning_of(report.coverage); !warning.empty()) report.warnings.push_back(std::move(warning));
+  if (profile->has_operators)
+    report.notes.insert(report.notes.begin(), "PyTorch's operators are no instructions of the prediction: both are compared by category; collectives have a counterpart of equal bytes");
+  else if (std::string warning = warning_of(report.coverage); !warning.empty())
+    report.warnings.push_back(std::move(warning));
+  if (!profile->machines.empty())
+    report.notes.insert(report.notes.begin(), fmt::format("measured on {}{}", fmt::join(profile->machines, ", "), predicted->machine.empty() ? "" : ", predicted for " + predicted->machine));
   for (std::vector<std::string>* texts : {&report.notes, &report.warnings})
     for (std::string& text : *texts) text = in_options(std::move(text));
   if (diff.layers > 1)

@@ -90,7 +90,7 @@ std::string page_of_kind(std::string_view verb, const std::string& usage, const 
 std::vector<const ProblemKind*> kinds_among(const OptionGroup& described) {
   std::vector<const ProblemKind*> kinds;
   for (const ProblemKind& kind : problem_kinds())
-    if (option_in(described, kind.field) != nullptr) kinds.push_back(&kind);
+    if (const OptionSpec* option = option_in(described, kind.field); option != nullptr && option->value.is_field) kinds.push_back(&kind);
   return kinds;
 }
 

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
@@ -28,6 +33,24 @@ std::string beside_text(Seconds beside) { return beside > Seconds{} ? to_text(be
 std::string names_text(const std::vector<std::string>& names) {
   if (names.empty()) return "-";
   return names.front() + (names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "");
+}
+
+/// Those of one name, side and category as one: a kernel that a command buffer runs at several places. Longest first, without those that take no time.
+std::vector<UnmatchedOperation> added_up(const std::vector<UnmatchedOperation>& unmatched) {
+  std::vector<UnmatchedOperation> sums;
+  std::map<std::tuple<bool, std::string_view, std::string_view>, std::size_t> known;
+  for (const UnmatchedOperation& one : unmatched) {
+    if (!(one.operation.time > Seconds{} || one.operation.beside > Seconds{})) continue;
+    const auto [at, is_new] = known.try_emplace({one.measured, one.operation.name, one.operation.category}, sums.size());
+    if (is_new) {
+      sums.push_back(one);
+      continue;
+    }
+    sums[at->second].operation.time += one.operation.time;
+    sums[at->second].operation.count += one.operation.count;
+  }
+  std::ranges::stable_sort(sums, std::greater{}, [](const UnmatchedOperation& one) { return one.operation.time; });
+  return sums;
 }
 
 /// At most `shown` rows below the heading.
@@ -83,7 +106,7 @@ std::string diff_table(const DiffReport& report) {
   }
   if (!diff.unmatched.empty()) {
     rows = {{"without a counterpart", "side", "category", "time", "count"}};
-    for (const UnmatchedOperation& one : diff.unmatched)
+    for (const UnmatchedOperation& one : added_up(diff.unmatched))
       rows.push_back({one.operation.name, one.measured ? "measured" : "predicted", one.operation.category, to_text(one.operation.time),
                       count_text(one.operation.count)});
     text += "\n" + cut_table(std::move(rows), 3);

@@ -177,7 +177,7 @@ class Namer {
       name_.kernel = "MemcpyD2D";
     } else {
       name_.opcode = "fusion";
-      name_.category = category == "elementwise" ? "loop fusion" : std::string{category};
+      name_.category = category == "elementwise" ? "loop fusion" : category == "matmul" ? "convolution fusion" : std::string{category};
       name_.attributes = ", kind=kLoop, calls=%" + std::string{traits_of(local.kind).name};
       name_.kernel = std::string{traits_of(local.kind).name} + "_fusion";
     }

@@ -20,6 +20,27 @@ double seconds_of(Picoseconds duration) { return to_seconds(duration).count(); }
 
 std::vector<OperationMetrics> operations_of(const Run& run) { return measure_operations(run.model, run.timeline, run.metrics.busiest); }
 
+StepOperation step_operation(const OperationMetrics& o) {
+  return {o.name, std::string{o.category}, static_cast<double>(o.count), to_seconds(o.busy + o.exposed), to_seconds(o.overlapped), o.flops, o.bytes, o.devices};
+}
+
+StepOperation times(double count, StepOperation operation) {
+  operation.count *= count;
+  operation.time = count * operation.time;
+  operation.beside = count * operation.beside;
+  return operation;
+}
+
+/// What is in a call stands for it: a profile has the instructions, not the computation that a loop runs.
+void add_with_calls(const std::vector<OperationMetrics>& operations, double count, std::vector<StepOperation>& all) {
+  for (const OperationMetrics& o : operations) {
+    if (o.call != nullptr)
+      add_with_calls(o.call->operations, count * static_cast<double>(o.count), all);
+    else
+      all.push_back(times(count, step_operation(o)));
+  }
+}
+
 /// A number that is not negative under `key`; absent: 0, unless it must be there.
 Expected<double> number_in(const JsonObject& object, const char* key, bool must, const std::string& what, const std::string& file) {
   JsonElement found;
@@ -33,8 +54,8 @@ Expected<double> number_in(const JsonObject& object, const char* key, bool must,
   return Diagnostic{{file}, fmt::format("{}: {} must be a number from 0 to 1e18, found {}", what, key, quoted(simdjson::minify(found)))};
 }
 
-Expected<StepOperation> read_operation(const JsonElement& json, std::size_t index, const std::string& file) {
-  const std::string what = fmt::format("operations[{}]", index);
+/// `what`: "operations[3]".
+Expected<StepOperation> read_operation(const JsonElement& json, const std::string& what, const std::string& file) {
   JsonObject object;
   if (json.get(object) != simdjson::SUCCESS) return Diagnostic{{file}, what + " must be an object"};
   StepOperation operation;
@@ -69,6 +90,26 @@ Expected<StepOperation> read_operation(const JsonElement& json, std::size_t inde
   return operation;
 }
 
+constexpr int deepest_call = 64;
+
+/// As add_with_calls().
+Status read_operations(const simdjson::dom::array& operations, double count, const std::string& path, int depth, const std::string& file, std::vector<StepOperation>& all) {
+  if (depth > deepest_call) return Diagnostic{{file}, fmt::format("{}: calls are nested deeper than {}", path, deepest_call)};
+  std::size_t index = 0;
+  for (const JsonElement json : operations) {
+    const std::string what = fmt::format("{}[{}]", path, index++);
+    auto read = read_operation(json, what, file);
+    if (!read) return read.error();
+    simdjson::dom::array called;
+    if (json["operations"].get(called) == simdjson::SUCCESS && called.size() > 0) {
+      if (Status inside = read_operations(called, count * read->count, what + ".operations", depth + 1, file, all); !inside) return inside;
+    } else {
+      all.push_back(times(count, *std::move(read)));
+    }
+  }
+  return success();
+}
+
 }  // namespace
 
 Json operations_json(const std::vector<OperationMetrics>& all) {
@@ -80,7 +121,8 @@ Json operations_json(const std::vector<OperationMetrics>& all) {
                {"busy_s", seconds_of(o.busy)},
                {"exposed_s", seconds_of(o.exposed)},
                {"overlapped_s", seconds_of(o.overlapped)}};
-    if (o.flops.count() > 0) entry.update(Json{{"flops", o.flops.count()}, {"m", o.extents.m}, {"n", o.extents.n}, {"k", o.extents.k}});
+    if (o.flops.count() > 0) entry.set("flops", o.flops.count());
+    if (o.extents.m > 0) entry.update(Json{{"m", o.extents.m}, {"n", o.extents.n}, {"k", o.extents.k}});
     if (o.bytes.count() > 0) entry.set("bytes", o.bytes.count());
     if (o.devices > 0) entry.set("devices", o.devices);
     if (o.call != nullptr) entry.set("operations", operations_json(o.call->operations));
@@ -91,13 +133,15 @@ Json operations_json(const std::vector<OperationMetrics>& all) {
 
 StepTimes step_of(const std::vector<OperationMetrics>& operations, Picoseconds makespan) {
   StepTimes step{to_seconds(makespan), {}};
-  for (const OperationMetrics& o : operations)
-    step.operations.push_back({o.name, std::string{o.category}, static_cast<double>(o.count), to_seconds(o.busy + o.exposed),
-                               to_seconds(o.overlapped), o.flops, o.bytes, o.devices});
+  for (const OperationMetrics& o : operations) step.operations.push_back(step_operation(o));
   return step;
 }
 
-StepTimes step_of(const Run& run) { return step_of(operations_of(run), run.metrics.makespan); }
+StepTimes step_of(const Run& run) {
+  StepTimes step{to_seconds(run.metrics.makespan), {}};
+  add_with_calls(operations_of(run), 1, step.operations);
+  return step;
+}
 
 Expected<PredictedStep> read_run_step(std::string_view text, const std::string& file) {
   const simdjson::padded_string padded{text};
@@ -115,12 +159,9 @@ Expected<PredictedStep> read_run_step(std::string_view text, const std::string& 
   const auto blocks = number_in(run, "blocks", false, "the run", file);
   if (!blocks) return blocks.error();
   if (*blocks > most_layers) return Diagnostic{{file}, fmt::format("the run: blocks must be at most {}", most_layers)};
-  PredictedStep step{{Seconds{*makespan}, {}}, std::max<std::int64_t>(static_cast<std::int64_t>(*blocks), 1)};
-  for (const JsonElement operation : operations) {
-    auto read = read_operation(operation, step.block.operations.size(), file);
-    if (!read) return read.error();
-    step.block.operations.push_back(*std::move(read));
-  }
+  PredictedStep step{{Seconds{*makespan}, {}}, std::max<std::int64_t>(static_cast<std::int64_t>(*blocks), 1), {}};
+  if (std::string_view machine; run["machine"].get(machine) == simdjson::SUCCESS) step.machine = machine;
+  if (Status read = read_operations(operations, 1, "operations", 0, file, step.block.operations); !read) return read.error();
   return step;
 }
 

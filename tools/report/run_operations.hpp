@@ -19,14 +19,14 @@ namespace podsim {
 ///   name, category, count           sim/analysis/operations.hpp
 ///   busy_s, exposed_s               sum to compute_s and exposed_communication_s over all
 ///   overlapped_s                    in flight while the core is busy
-///   flops, m, n, k                  of one occurrence of a matmul
+///   flops, m, n, k                  of one occurrence of a matmul; of several in one operation, or of unknown extents, only flops
 ///   bytes, devices                  of one occurrence of a collective: input per device, devices that take part
 ///   operations                      of one occurrence of a call that was played as one task: what is in it
 Json operations_json(const std::vector<OperationMetrics>& operations);
 
-/// The run as one step. The time of an operation is the time in which the core is busy with it or waits only for it.
+/// The run as one step. The time of an operation is the time in which the core is busy with it or waits only for it. What is in a call that was played as one task stands for it.
 StepTimes step_of(const Run& run);
-/// The same of any device's operations.
+/// The same of any device's operations, calls as they are: a step has one for each of them.
 StepTimes step_of(const std::vector<OperationMetrics>& operations, Picoseconds makespan);
 
 inline constexpr std::int64_t most_layers = 1 << 20;
@@ -35,9 +35,10 @@ inline constexpr std::int64_t most_layers = 1 << 20;
 struct PredictedStep {
   StepTimes block;
   std::int64_t layers = 1;
+  std::string machine{};  // its name; empty: the JSON does not say it
 };
 
-/// Reads the output of `run --format json`, with its `blocks`. Errors, with `file:line:column`: invalid JSON; JSON of another kind, or of a run
+/// Reads the output of `run --format json`, with its `blocks`, and calls as step_of(Run) has them. Errors, with `file:line:column`: invalid JSON; JSON of another kind, or of a run
 /// without operations; impossible times and numbers.
 Expected<PredictedStep> read_run_step(std::string_view text, const std::string& file);
 

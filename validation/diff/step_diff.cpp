@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/units.hpp"
+#include "validation/diff/kernel_order.hpp"
 
 namespace podsim {
 
@@ -66,7 +67,14 @@ class Matching {
   Matching(const std::vector<StepOperation>& predicted, const std::vector<StepOperation>& measured)
       : predicted_{predicted}, measured_{measured}, group_of_predicted_(predicted.size()), group_of_measured_(measured.size()) {}
 
-  void run(StepDiff& diff) {
+  /// `kernels`: what is known before.
+  void run(const std::vector<KernelPair>& kernels, StepDiff& diff) {
+    for (const KernelPair& pair : kernels) {
+      const std::size_t group = new_group(pair.predicted.front());
+      for (const std::size_t p : pair.predicted)
+        if (p != pair.predicted.front()) group_of_predicted_[p] = group, groups_[group].predicted.push_back(p);
+      for (const std::size_t m : pair.measured) join(m, group);
+    }
     by_name();
     by_provenance();
     by_size_of_one();
@@ -102,9 +110,11 @@ class Matching {
 
   void by_name() {
     std::map<std::pair<std::string_view, std::string_view>, std::vector<std::size_t>> named;
-    for (std::size_t m = 0; m < measured_.size(); ++m) named[{measured_[m].category, measured_[m].name}].push_back(m);
+    for (std::size_t m = 0; m < measured_.size(); ++m)
+      if (!measured_[m].is_kernel) named[{measured_[m].category, measured_[m].name}].push_back(m);
     std::map<std::pair<std::string_view, std::string_view>, std::size_t> groups;
     for (std::size_t p = 0; p < predicted_.size(); ++p) {
+      if (group_of_predicted_[p]) continue;
       const std::string_view category = predicted_[p].category, name = predicted_[p].name;
       auto found = named.find({category, name});
       // An instruction of a compiled module has the loop and the trip in front of its name, "while.1 0 all-gather.2": a profile adds its trips up.
@@ -209,6 +219,26 @@ class Matching {
   std::vector<std::optional<std::size_t>> group_of_predicted_, group_of_measured_;
   std::vector<Group> groups_;
 };
+
+/// One category of what is one instruction.
+void agree_on_category(StepOperation& predicted, StepOperation& measured) {
+  if (predicted.category == "opaque")
+    predicted.category = measured.category;
+  else if (measured.of_kernels)
+    measured.category = predicted.category;
+}
+
+void agree_on_categories(const std::vector<KernelPair>& kernels, StepTimes& predicted, StepTimes& measured) {
+  for (const KernelPair& pair : kernels)
+    for (const std::size_t p : pair.predicted)
+      for (const std::size_t m : pair.measured) agree_on_category(predicted.operations[p], measured.operations[m]);
+  std::map<std::string_view, std::size_t> named;
+  for (std::size_t m = 0; m < measured.operations.size(); ++m)
+    if (!measured.operations[m].is_kernel) named.try_emplace(measured.operations[m].name, m);
+  for (StepOperation& operation : predicted.operations)
+    if (const auto same = named.find(std::string_view{operation.name}.substr(operation.name.rfind(' ') + 1)); same != named.end())
+      agree_on_category(operation, measured.operations[same->second]);
+}
 
 std::vector<DiffRow> categories_of(const StepTimes& predicted, const StepTimes& measured) {
   std::map<std::string, DiffRow> rows;
@@ -317,12 +347,14 @@ StepTimes step_of(const ProfiledOperations& profile) {
   const auto steps = static_cast<double>(profile.steps);
   StepTimes step{profile.time / steps, {}};
   for (const ProfiledOperation& o : profile.operations)
-    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group, o.provenance});
+    step.operations.push_back({o.name, o.category, o.occurrences / steps, o.self / steps, o.beside / steps, o.flops, o.bytes, o.group, o.provenance, o.of_kernels, o.is_kernel});
   return step;
 }
 
-StepDiff diff_steps(const StepTimes& block, const StepTimes& measured, std::int64_t layers) {
-  const StepTimes predicted = repeated(block, layers);
+StepDiff diff_steps(const StepTimes& block, const StepTimes& profiled, std::int64_t layers) {
+  StepTimes predicted = repeated(block, layers), measured = profiled;
+  const std::vector<KernelPair> kernels = kernels_in_order(predicted.operations, measured.operations);
+  agree_on_categories(kernels, predicted, measured);
   StepDiff diff;
   diff.layers = layers;
   diff.categories = categories_of(predicted, measured);
@@ -330,7 +362,7 @@ StepDiff diff_steps(const StepTimes& block, const StepTimes& measured, std::int6
     diff.predicted += row.predicted.time;
     diff.measured += row.measured.time;
   }
-  Matching{predicted.operations, measured.operations}.run(diff);
+  Matching{predicted.operations, measured.operations}.run(kernels, diff);
   const auto larger = [](const DiffRow& a, const DiffRow& b) { return magnitude(a.gap()) > magnitude(b.gap()); };
   std::ranges::stable_sort(diff.categories, larger);
   std::ranges::stable_sort(diff.operations, larger);

@@ -22,6 +22,8 @@ struct StepOperation {
   Bytes bytes;      // of one occurrence of a collective: input per device; 0: not stated
   int devices = 0;  // that take part in it; 0: not stated
   std::string provenance{};  // of a measured one: where in the program it comes from, "jit(step)/ff1/gather W:"; empty: not stated
+  bool of_kernels = false;   // of a measured one: on a GPU, so that its category is a guess from names of kernels
+  bool is_kernel = false;    // and the name is a kernel's, as the profile does not tell the instruction
 };
 
 struct StepTimes {
@@ -66,7 +68,9 @@ Pace pace_of(Seconds predicted, Seconds measured, Seconds step);
 std::string_view name_of(Pace pace);  // "as predicted", "late", "early"
 
 /// `predicted` is one block; the step has `layers` equal blocks in sequence.
-/// Operations are counterparts if they have the same category and
+/// Kernels in command buffers of GPUs have the instructions that kernels_in_order() finds. Of an instruction and a measured operation of its name the category is the instruction's, where the
+/// measured one is a guess, else the measured one, where the instruction is opaque.
+/// Other operations are counterparts if they have the same category and
 ///   1. the same name, or else
 ///   2. the predicted name stands in the provenance of the measured one, "jit(step)/ff1/gather W:" for "ff1: gather W", or one level above its end, or else
 ///   3. equal FLOPs or bytes per occurrence, within 1 %, and no different numbers of devices; several on one side are summed, or else
