@@ -246,7 +246,7 @@ TEST(Diff, SaysWhatIsWrong) {
   const std::string measured = "diff --measured " + profile + " ";
   const std::vector<std::pair<std::string, std::string>> cases{
       {"diff " + run_file, "--measured is missing"},
-      {"diff --measured " + profile, "expected a plan or the JSON of a run, found none"},
+      {"diff --measured " + profile, "expected a plan, the JSON of a run or --hlo, found none"},
       {measured + run_file + " " + run_file, "found more"},
       {measured + folder.file("cut.json", "{\n\"makespan_s\": 1,\n"), "cut.json:3:1: expected the rest of a JSON object, found the end of the file"},
       {measured + folder.file("no.json", "{\"makespan_s\": ]}"), "no.json:1:16: this is no JSON: found \"]\""},
