@@ -1,5 +1,6 @@
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <set>
 
 #include "sim/base/units.hpp"
@@ -7,6 +8,7 @@
 #include "tools/command/answers.hpp"
 #include "tools/command/chakra_option.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/expect_option.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/record_option.hpp"
@@ -27,7 +29,7 @@ OptionGroup run_options() {
                             {"advise", no_field(flag()), "what would help, each simulated: other collectives, orders, meshes, schedules, the best three together, and how fast links would have to be", true},
                             {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown, or known only as a lower bound"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
-  return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, trace_options(), record_options(), chakra_options(),
+  return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, expect_option(), trace_options(), record_options(), chakra_options(),
                  output_options(table_json_csv)});
 }
 
@@ -117,6 +119,8 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   if (!how) return how.error();
   const auto per = asked_per(options);
   if (!per) return per.error();
+  const auto expected = expectations(options);
+  if (!expected) return expected.error();
   if (per->contains("link") || options.flag("explain")) how->inline_calls = true;  // both look into calls
   ProgressLine line{console, options.flag("quiet")};
   show_on(line, *how);
@@ -168,6 +172,8 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
     if (!advice) return advice.error();
     details->advice = *std::move(advice);
   }
+  const std::vector<Judged> judged = judge(*expected, run->row);
+  for (const Judged& one : judged) details->notes.push_back(one.sentence);
   details->notes.insert(details->notes.end(), doubts.begin(), doubts.end());
   if (*trace) details->notes.insert(details->notes.end(), (*trace)->warnings.begin(), (*trace)->warnings.end());
   if (*record != nullptr) {
@@ -187,6 +193,10 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
     if (!options.has("output")) return exit_done;
   }
   const int printed = print_output(options, text_of(answer->run, answer->details, options, console), console);
+  const bool are_kept = std::ranges::all_of(judged, &Judged::is_kept);
+  for (const Judged& one : judged)
+    if (!one.is_kept) fmt::print(console.err, "podsim: {}\n", one.sentence);
+  if (printed == exit_done && !are_kept) return exit_false;
   const auto& module = answer->run.row.problem.hlo;
   if (printed == exit_done && options.flag("strict") && module != nullptr && !why_at_least(module->trust.coverage).empty()) return exit_false;
   return printed;
