@@ -31,7 +31,7 @@ struct Advice {
   std::optional<TriedRemedy> together;      // the best three that help, of different fields; nullopt: fewer than two do, or together they are not possible
   std::string why_not_together;             // the reason of the latter
   std::optional<double> links_factor;       // of the bandwidth of all links, at which the exposed communication is half; nullopt: none up to most_links_factor is, or nothing is exposed
-  std::optional<TriedRemedy> faster_links;  // a run with that factor, or with most_links_factor
+  std::optional<TriedRemedy> faster_links;  // a run with that factor, or with most_links_factor; nullopt also where such runs take too long
 };
 
 inline constexpr double most_links_factor = 16;

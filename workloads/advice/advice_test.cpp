@@ -32,9 +32,8 @@ Run run_of(const Fields& fields) {
   return *std::move(run);
 }
 
-Advice advice_of(const Fields& fields) {
+Advice advice_of(const Fields& fields, RunOptions options = {}) {
   const podsim::Run run = run_of(fields);
-  RunOptions options;
   options.threads = 1;
   auto advice = advise(fields, run, options);
   EXPECT_TRUE(advice) << to_text(advice.error());
@@ -108,6 +107,15 @@ TEST(Advice, OfAStepThatDoesNotFitTheRemediesThatFitComeFirst) {
   EXPECT_TRUE(std::all_of(first_over, advice.tried.end(), [](const TriedRemedy& tried) { return tried.over_hbm; }));
   for (const TriedRemedy& tried : advice.tried) EXPECT_TRUE(tried.over_hbm || helps(tried, advice.before)) << words_of(tried.remedy);
   for (const TriedRemedy& tried : advice.tried) EXPECT_EQ(tried.over_hbm, run_of(with(fields, tried.remedy)).row.over_hbm);
+}
+
+TEST(Advice, WhatTakesTooLongIsNamedAndTheRestStands) {
+  RunOptions options;
+  options.most_instances = 1;
+  const Advice advice = advice_of(fields_of(product), options);
+  for (const TriedRemedy& tried : advice.tried) EXPECT_EQ(tried.exposed_communication_s, 0) << words_of(tried.remedy) << ": one product on each device, one task";
+  EXPECT_GT(advice.not_tried.size(), 10U);
+  EXPECT_FALSE(advice.faster_links);
 }
 
 TEST(Advice, AMeshIsMovedOnTheSameSlice) {

@@ -194,7 +194,7 @@ void KinetoKernels::finish(ProfileSink& sink, ProfileLine next, std::string_view
       if (const auto found = by->find(id); found != by->end()) return names_[found->second];
     return {};
   };
-  std::size_t alone = 0;
+  std::size_t alone = 0, of_another_clock = 0;
   for (const Kernel& kernel : kernels_) {
     ReadProfile::Device& device = profile.devices[devices.at(kernel.device)];
     const std::string stream = fmt::format("{}{}", streams_begin, kernel.stream);
@@ -205,7 +205,10 @@ void KinetoKernels::finish(ProfileSink& sink, ProfileLine next, std::string_view
     alone += by.empty() ? 1 : 0;
     const Message& message = messages_[kernel.collective];
     const double begin_ps = (kernel.begin_us - origin_us) * 1e6;
-    if (!(begin_ps < 1e18)) continue;  // of another clock
+    if (!(begin_ps < 1e18)) {
+      ++of_another_clock;
+      continue;
+    }
     ProfileEvent event;
     event.begin_ps = std::llround(begin_ps);
     event.duration_ps = event.span_ps = std::llround(kernel.duration_us * 1e6);
@@ -215,6 +218,7 @@ void KinetoKernels::finish(ProfileSink& sink, ProfileLine next, std::string_view
   std::erase_if(profile.devices, [](const ReadProfile::Device& device) { return device.lines.empty(); });
   profile.notes.push_back(fmt::format("PyTorch's {}{}", counted(static_cast<std::int64_t>(kernels_.size()), "kernel"),
                                       alone == 0 ? ", all with the operator that launched them" : fmt::format(", {} without an operator that launched them", alone)));
+  if (of_another_clock > 0) profile.notes.push_back(fmt::format("{} left out: later than the first by more than 1e12 us, so of another clock", counted(static_cast<std::int64_t>(of_another_clock), "kernel")));
   profile.has_operators = true;
   tell_root(root, devices, profile);
   tell_steps(profile);
