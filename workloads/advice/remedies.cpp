@@ -47,7 +47,7 @@ Remedies scatters(const Fields& fields, const Run&) {
 
 Remedies bf16_reductions(const Fields& fields, const Run&) {
   if (std::ranges::any_of(fields.texts("rewrite"), [](const FieldText& given) { return given.text == "bf16-reductions"; })) return {};
-  return {{"sums of float32 sent as bf16", {{"rewrite", "bf16-reductions"}}}};
+  return {{"sums of float32 sent as bf16, which rounds them", {{"rewrite", "bf16-reductions"}}}};
 }
 
 Remedies earlier_starts(const Fields& fields, const Run& run) {
