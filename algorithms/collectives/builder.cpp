@@ -63,8 +63,9 @@ Region own_copy(ProgramBuilder& builder, const Region& input, Edges& after) {
 
 Expected<Edges> append(ProgramBuilder& builder, const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after,
                        std::string_view label, const Guard& where) {
-  Program context;
-  for (std::size_t b = 0; b < builder.buffer_count(); ++b) context.buffers.push_back(builder.buffer(BufferId{b}));
+  Program context;  // of its buffers an algorithm looks at those of its Collective; the others only count
+  context.buffers.resize(builder.buffer_count());
+  for (const Region* region : {&collective.input, &collective.output}) context.buffers[region->buffer.index()] = builder.buffer(region->buffer);
   auto piece = algorithm(builder.mesh(), context, collective);
   if (!piece) return piece.error();
   if (piece->tasks.empty()) return after;

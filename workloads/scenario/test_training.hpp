@@ -30,21 +30,21 @@ inline System system_of(Machine machine, const TrainingMesh& mesh) {
 }
 inline System system_of(const std::string& machine, const TrainingMesh& mesh) { return system_of(*find_machine(machine), mesh); }
 
-/// On a mesh of stages and at most two other axes.
-inline TrainingStep random_training_step(std::uint64_t seed) {
+/// On a mesh of stages and at most two other axes; a small one has two stages of one layer each (and each virtual stage) and at most one other axis, of two devices.
+inline TrainingStep random_training_step(std::uint64_t seed, bool small = false) {
   Rng rng{seed, stream_of("training steps")};
   constexpr std::array<const char*, 7> pipelines{"gpipe", "1f1b", "eager-1f1b", "interleaved-1f1b", "kimi-k2", "zero-bubble", "dual-pipe-v"};
   TrainingMesh mesh;
-  mesh.stage = rng.between(2, 4);
+  mesh.stage = rng.between(2, small ? 2 : 4);
   mesh.fsdp = std::int64_t{1} << rng.between(0, 1);
-  mesh.col = std::int64_t{1} << rng.between(0, 2);
-  if (rng.between(0, 1) == 1) (mesh.fsdp == 1 ? mesh.data : mesh.col == 1 ? mesh.data : mesh.fsdp) = 2;
+  mesh.col = std::int64_t{1} << rng.between(0, small ? (mesh.fsdp == 1 ? 1 : 0) : 2);
+  if (rng.between(0, 1) == 1 && (!small || mesh.fsdp * mesh.col == 1)) (mesh.fsdp == 1 ? mesh.data : mesh.col == 1 ? mesh.data : mesh.fsdp) = 2;
   const std::string pipeline = pipelines[static_cast<std::size_t>(rng.between(0, 6))];
   TrainingStep step = small_step(mesh, pipeline, 0);
   step.microbatches = pipeline == "dual-pipe-v" ? 2 * mesh.stage : mesh.stage * rng.between(1, 2);
   step.batch = step.microbatches * mesh.batch_parts() * rng.between(1, 2);
   TrainingModel& model = step.model;
-  model.layers = mesh.stage * step.virtual_stages * rng.between(1, 2);
+  model.layers = mesh.stage * step.virtual_stages * rng.between(1, small ? 1 : 2);
   model.width = 256 * rng.between(1, 4), model.heads = 8, model.kv_heads = 8, model.head_dim = model.width / 8, model.mlp = 4 * model.width;
   model.sequence = 64 * rng.between(1, 4), model.vocabulary = 512;
   model.activations = DType::bf16;
