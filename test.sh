@@ -141,7 +141,8 @@ fi
 # Tests of something that did not build would only hide the reason.
 if step "release build" build release "${optimised_target[@]}"; then
   use_jax
-  step "release tests" ctest --preset release -j "$jobs" "${optimised_tests[@]}" || true
+  # One more than there are processors: some tests mostly wait, for signals, servers and terminals.
+  step "release tests" ctest --preset release -j "$((jobs + 1))" "${optimised_tests[@]}" || true
 fi
 step "include check" python3 tools/scripts/check_includes.py || true
 if ! $quick; then

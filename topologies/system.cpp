@@ -157,9 +157,18 @@ Wrap wired(const SystemSpec& spec) {
   return spec.wrap;
 }
 
+/// "the nodes and the GPUs of a node, as 1x8 or 4x8"
+std::string slices_to_name(const Machine& machine) {
+  const std::vector<int>& largest = machine.slices.largest;
+  if (machine.interconnect == Interconnect::rail && largest.size() == 2) return fmt::format("the nodes and the GPUs of a node, as 1x{} or 4x{}", largest[1], largest[1]);
+  const std::string examples = largest.size() == 3 ? "4x4x4 or 4x8x8" : largest.size() == 2 ? "4x4 or 16x16" : "16x16 or 4x8x8";
+  const std::string name = machine.slices.name_prefix.empty() ? "" : fmt::format(", or the name of a slice, as {}-{}", machine.slices.name_prefix, (largest.size() == 3 ? 64 : 16) * machine.slices.cores_per_chip);
+  return fmt::format("the chips per physical dimension, as {}{}", examples, name);
+}
+
 Expected<Slice> slice_of(const SystemSpec& spec) {
   if (spec.slice) return *spec.slice;
-  if (spec.mesh.empty()) return Diagnostic{{}, "`slice` is missing: the chips per physical dimension, as 16x16 or 4x8x8"};
+  if (spec.mesh.empty()) return Diagnostic{{}, fmt::format("`slice` is missing: {}", slices_to_name(spec.machine))};
   std::string shape;
   for (const auto& [name, size] : spec.mesh) shape += (shape.empty() ? "" : "x") + std::to_string(size);
   return parse_slice(shape, spec.machine, of_field("slice"));

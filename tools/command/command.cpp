@@ -115,7 +115,11 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
       if (!about) return report(about.error(), console);
       return console.out << *about, exit_done;
     }
-    return report({{}, "unknown verb " + quoted(name) + did_you_mean(name, names) + "; `podsim help` lists the verbs"}, console);
+    std::string near = did_you_mean(name, names);
+    for (std::size_t i = 0; i < std::min<std::size_t>(arguments.size(), 2) && near.empty(); ++i)  // machines, list machines
+      for (const Verb& target : show_targets())
+        if (arguments[i] == target.name || arguments[i] == fmt::format("{}s", target.name)) near = fmt::format(", did you mean `podsim show {}`?", target.name);
+    return report({{}, "unknown verb " + quoted(name) + near + "; `podsim help` lists the verbs"}, console);
   } catch (const std::bad_alloc&) {
     return report({{}, "there is not enough memory", Cause::environment}, console);
   } catch (const std::exception& error) {  // an InternalError; nothing else is thrown on purpose

@@ -2,6 +2,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tools/command/command.hpp"
@@ -166,9 +167,25 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   return interrupted && status == exit_done ? static_cast<int>(exit_interrupted) : status;
 }
 
+/// `-b 8 -e 128M -f 2`, as nccl-tests has sizes, as --bytes=8..128M:2. A line without -e keeps its words.
+std::vector<std::string> with_range_of_sizes(std::vector<std::string> words) {
+  std::map<std::string, std::string> given;  // -b -e -f
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (const std::string& word = words[i]; i + 1 < words.size() && (word == "-b" || word == "-e" || word == "-f"))
+      given[word] = words[++i];
+    else
+      others.push_back(word);
+  }
+  if (!given.contains("-e")) return words;
+  others.push_back(fmt::format("--bytes={}..{}{}", given.contains("-b") ? given["-b"] : "32M", given["-e"], given.contains("-f") ? ":" + given["-f"] : ""));
+  return others;
+}
+
 }  // namespace
 
-int compare_verb(const std::vector<std::string>& arguments, Console& console) {
+int compare_verb(const std::vector<std::string>& all_words, Console& console) {
+  const std::vector<std::string> arguments = with_range_of_sizes(all_words);
   const bool names_files = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) { return word == "--msccl" || word.starts_with("--msccl="); });
   static const OptionGroup described = compare_options();  // programs call it often
   return perform(arguments, described, "compare", console, &compare_and_print, names_files ? "msccl" : nullptr);

@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "sim/base/file_names.hpp"
 #include "sim/base/text.hpp"
 #include "tools/command/known_files.hpp"
 #include "tools/sweep/points.hpp"
+#include "topologies/machines.hpp"
+#include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
 
@@ -38,6 +41,27 @@ const ProblemKind* kind_that_names(const std::string& word, const OptionGroup& d
     if (std::ranges::any_of(names(), [&](const std::string& name) { return plain_spelling(name) == plain_spelling(first); })) return kind;
   }
   return nullptr;
+}
+
+/// The words behind a kind and what it is that say by themselves what they are, as options: the other extents of a product, a machine, an amount of data.
+/// They end with the first that is something else.
+std::vector<std::string> with_words_named(const ProblemKind& kind, std::string value, const std::vector<std::string>& words, const OptionGroup& described) {
+  const auto is_number = [](const std::string& word) { return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos; };
+  const auto is_machine = [](const std::string& word) { return !file_exists(word) && (machine_and_slice(word).has_value() || find_machine(word)); };
+  const auto is_amount = [](const std::string& word) { return parse_input_bytes(word.substr(0, word.find_first_of(",.")), {}).has_value(); };
+  std::vector<std::string> options;
+  std::size_t next = 0;
+  if (kind.field == "gemm")
+    for (; next < words.size() && is_number(words[next]) && !value.empty(); ++next) value += "," + words[next];
+  if (!value.empty()) options.push_back(fmt::format("--{}={}", option_of(kind.field), value));
+  std::set<std::string_view> named;
+  for (; next < words.size() && !words[next].starts_with('-'); ++next) {
+    const std::string_view field = is_machine(words[next]) ? "machine" : belongs_to(*scenario_field("bytes"), kind.field) && is_amount(words[next]) ? "bytes" : "";
+    if (field.empty() || option_in(described, field) == nullptr || !named.insert(field).second) break;
+    options.push_back(fmt::format("--{}={}", option_of(field), words[next]));
+  }
+  options.insert(options.end(), words.begin() + static_cast<std::ptrdiff_t>(next), words.end());
+  return options;
 }
 
 /// The examples among the lines of a usage text that are of a kind, by its option or its words.
@@ -105,8 +129,7 @@ KindWords kind_words(const std::vector<std::string>& arguments, const OptionGrou
   }
   const auto taken = [&](const ProblemKind& kind, const std::string& value, std::size_t used) {
     words.kind = &kind;
-    words.arguments.erase(words.arguments.begin(), words.arguments.begin() + static_cast<std::ptrdiff_t>(used));
-    if (!value.empty()) words.arguments.insert(words.arguments.begin(), fmt::format("--{}={}", option_of(kind.field), value));
+    words.arguments = with_words_named(kind, value, {arguments.begin() + static_cast<std::ptrdiff_t>(used), arguments.end()}, described);
     return words;
   };
   if (const ProblemKind* kind = problem_kind_named(first); kind != nullptr && option_in(described, kind->field) != nullptr) {

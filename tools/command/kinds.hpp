@@ -21,6 +21,8 @@ struct KindWords {
 ///   training llama3-70b --batch 64     --training=llama3-70b --batch 64
 ///   training --maxtext FILE ...        --maxtext FILE ...
 ///   all-reduce --bytes 16M             --collective=all-reduce --bytes 16M     a name that the field of a kind has
+///   all-reduce 16M h100:1x8            --collective=all-reduce --bytes=16M --machine=h100:1x8     words that say by themselves what they are
+///   gemm 4096 4096 4096                --gemm=4096,4096,4096
 ///   step.hlo --machine tpu_v5e         --hlo=step.hlo --machine tpu_v5e        a file that says a problem (known_files.hpp)
 KindWords kind_words(const std::vector<std::string>& arguments, const OptionGroup& described);
 

@@ -28,6 +28,13 @@ TEST(Kinds, WordsBehindAVerbAreTheOptionsThatTheyStandFor) {
       {{"run", "train", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}, {"run", "--training", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}},
       {{"run", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}, {"run", "--training", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}},
       {{"compare", "all-reduce,all-gather", "--bytes", "64K", "--machine", "tpu_v4", "--slice", "2x2"}, {"compare", "--collective", "all-reduce,all-gather", "--bytes", "64K", "--machine", "tpu_v4", "--slice", "2x2"}},
+      {{"run", "all_reduce", "1M", "tpu_v4:2x2"}, {"run", "--collective", "all-reduce", "--bytes", "1M", "--machine", "tpu_v4", "--slice", "2x2"}},
+      {{"run", "all-reduce", "v5e-4", "65536", "--algorithm", "ring"}, {"run", "--collective", "all-reduce", "--bytes", "65536", "--machine", "tpu_v5e", "--slice", "2x2", "--algorithm", "ring"}},
+      {{"run", "gemm", "512", "512", "1024", "tpu_v4:2x2", "--algorithm", "collective"}, {"run", "--gemm", "m=512,n=512,k=1024", "--machine", "tpu_v4", "--slice", "2x2", "--algorithm", "collective"}},
+      {{"run", "gemm", "512x512x1024", "tpu_v4:2x2", "--algorithm", "collective"}, {"run", "--gemm", "m=512,n=512,k=1024", "--machine", "tpu_v4", "--slice", "2x2", "--algorithm", "collective"}},
+      {{"run", "llama3-8b", "h100:1x8", "--batch", "8"}, {"run", "--training", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}},
+      {{"compare", "all-reduce", "8K..1M:16", "h100:1x8", "--algorithm", "ring"}, {"compare", "--collective", "all-reduce", "--bytes", "8KiB,128KiB", "--machine", "h100", "--slice", "1x8", "--algorithm", "ring"}},
+      {{"compare", "all-reduce", "-b", "8K", "-e", "1M", "-f", "16", "--machine", "h100:1x8", "--algorithm", "ring"}, {"compare", "--collective", "all-reduce", "--bytes", "8KiB,128KiB", "--machine", "h100", "--slice", "1x8", "--algorithm", "ring"}},
       {{"check", "gemm", "64,64,64", "--mesh", "row=2,col=2", "--algorithm", "summa", "--quiet"}, {"check", "--gemm", "64,64,64", "--mesh", "row=2,col=2", "--algorithm", "summa", "--quiet"}},
   };
   for (const auto& [words, options] : same) {
@@ -40,6 +47,29 @@ TEST(Kinds, WordsBehindAVerbAreTheOptionsThatTheyStandFor) {
       EXPECT_EQ(test::without_wall_time(left.out), test::without_wall_time(right.out)) << words[1];  // comparisons name their variants as they were asked for; checks print times
     }
   }
+}
+
+TEST(Kinds, AWordThatSaysNothingIsNotTaken) {
+  EXPECT_THAT(test::podsim("run all-reduce 1M nowhere").err, HasSubstr("expected options only, found \"nowhere\""));
+  EXPECT_THAT(test::podsim("run all-reduce 1M 2M h100:1x8").err, HasSubstr("expected options only, found \"2M\""));
+  EXPECT_THAT(test::podsim("run llama3-8b 1M h100:1x8").err, HasSubstr("expected options only, found \"1M\"")) << "a step has no bytes";
+  EXPECT_THAT(test::podsim("run all-reduce 1M h100:1x8 --machine tpu_v4").err, HasSubstr("option '--machine' cannot be specified more than once"));
+}
+
+TEST(Kinds, ARangeOfSizesIsThatOfNcclTests) {
+  const auto sizes = [](const std::string& bytes) {
+    std::vector<std::int64_t> found;
+    for (const auto& row : test::json_of("compare all-reduce --machine h100:1x8 --algorithm ring --bytes " + bytes)["rows"]) found.push_back(row["bytes"].get<std::int64_t>());
+    return found;
+  };
+  EXPECT_EQ(sizes("1K..16K"), (std::vector<std::int64_t>{1024, 2048, 4096, 8192, 16384}));
+  EXPECT_EQ(sizes("1600..6500"), (std::vector<std::int64_t>{1600, 3200, 6400}));
+  EXPECT_EQ(sizes("1M..1M,64K"), (std::vector<std::int64_t>{1 << 20, 1 << 16}));
+  EXPECT_EQ(sizes("1K..1M:32"), (std::vector<std::int64_t>{1 << 10, 1 << 15, 1 << 20}));
+  for (const auto& [bytes, told] : {std::pair{"8..4", "expected FROM..TO with FROM above 0 and at most TO, found \"8..4\""}, {"0..4", "FROM above 0"}, {"8..64:1", "expected a whole number from 2 to 1024, got \"1\""},
+                                    {"8..", "expected FROM..TO"}, {"..8", "expected FROM..TO"}, {"8..64x", "got \"64x\""}})
+    EXPECT_THAT(test::podsim(std::string{"compare all-reduce --machine h100:1x8 --bytes "} + bytes).err, HasSubstr(told)) << bytes;
+  EXPECT_THAT(test::podsim("run all-reduce --machine h100:1x8 --bytes 8..16").err, HasSubstr("expected one amount of data, found the range \"8..16\"; `podsim compare` takes several"));
 }
 
 TEST(Kinds, AMachineMaySayItsSlice) {

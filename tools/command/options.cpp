@@ -88,6 +88,9 @@ class OptionParser {
     } catch (const po::unknown_option& error) {
       std::vector<std::string> names;
       for (const OptionSpec& spec : group_) names.push_back("--" + spec.long_name());
+      constexpr std::array<std::string_view, 3> of_nccl_tests{"-b", "-e", "-f"};
+      if (std::ranges::find(of_nccl_tests, error.get_option_name()) != of_nccl_tests.end())
+        return wrong(fmt::format("unknown option {}; sizes as nccl-tests has them, `-b 8 -e 128M -f 2`, are of `podsim compare`, which takes `--bytes 8..128M`, too", quoted(error.get_option_name())));
       return wrong("unknown option " + quoted(error.get_option_name()) + did_you_mean(error.get_option_name(), names) + "; --help lists the options");
     } catch (const po::too_many_positional_options_error&) {
       if (positional != nullptr) return wrong(fmt::format("expected options and one {}, found more; --help lists the options", positional));

@@ -56,7 +56,8 @@ OptionGroup options_of(const Target& target) {
 }
 
 int show(const Target& target, const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console, target.show == &show_plan ? "plan" : nullptr);
+  const bool of_system = target.show == &show_machine || target.show == &show_topology || target.show == &show_mesh;  // `show machine h100`
+  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console, target.show == &show_plan ? "plan" : of_system ? "machine" : nullptr);
   if (parsed.status) return *parsed.status;
   RunOptions how = run_options_of(console);
   ProgressLine line{console, parsed.options->flag("quiet")};
@@ -107,10 +108,7 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
   if (arguments.size() == 1 && file_exists(arguments.front())) return run_command(arguments, console);  // podsim FILE
   const std::string expected = fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
   if (arguments.empty()) return report({{}, "show what? " + expected}, console);
-  const std::vector<std::string> machines = shipped_machines();
-  const bool machine = std::find(machines.begin(), machines.end(), arguments.front()) != machines.end();
-  const std::string hint =
-      machine ? fmt::format(", did you mean `show machine --machine {}`?", arguments.front()) : did_you_mean(arguments.front(), names);
+  const std::string hint = find_machine(arguments.front()) ? fmt::format(", did you mean `show machine {}`?", arguments.front()) : did_you_mean(arguments.front(), names);
   return report({{}, "cannot show " + quoted(arguments.front()) + hint + "; expected " + expected}, console);
 }
 

@@ -279,7 +279,7 @@ std::span<const FieldKind> scenario_fields() {
                 .help = "the mesh axes of --collective, first most significant; left out: all with more than one device", .problems = {"collective"}, .usual = true, .compared = {.repeated = true, .help = "the mesh axes of --collective, first most significant; repeatable: the collective along other axes"}},
       FieldKind{.name = "bytes", .group = problem, .form = amount, .placeholder = "N", .help = "input bytes on each device of --collective and --msccl, a bare number or as 16MiB",
                 .problems = {"collective", "msccl"}, .usual = true, .check = [](Text value, Kind) { return status_of(parse_input_bytes(value, of_field("bytes"))); },
-                .compared = {.suffix = "[,...]", .help = "input bytes on each device of --collective and --msccl: 64KiB,1MiB,16MiB"}},
+                .compared = {.suffix = "[,...]", .help = "input bytes on each device of --collective and --msccl: 64KiB,1MiB,16MiB; 8..128M: each twice the one before, 8..128M:4 four times, as nccl-tests' -b 8 -e 128M -f 4"}},
       FieldKind{.name = "dtype", .group = problem, .form = name, .placeholder = "bf16|f32",
                 .help = "element type of --collective ({}), --msccl and --program, where --shape X=64x64,c64 names that of one array; of transforms and linear systems f32 if left out",
                 .problems = {"collective", "msccl", "program"}, .usual = true, .names = known_dtypes, .check = [](Text value, Kind) { return status_of(parse_dtype(value, of_field("dtype"))); }},

@@ -109,8 +109,7 @@ Status check_collectives(const Fields& fields) {
   if (auto names = collective_names(fields); !names) return names.error();
   for (const FieldText& kind : listed(fields, "collective"))
     if (auto known = parse_collective_kind(kind.text, kind.where); !known) return known.error();
-  for (const FieldText& bytes : listed(fields, "bytes"))
-    if (auto size = parse_input_bytes(bytes.text, bytes.where); !size) return size.error();
+  if (auto sizes = input_sizes(fields); !sizes) return sizes.error();
   return success();
 }
 
@@ -164,10 +163,11 @@ Expected<std::vector<Variant>> msccl_variants(const Fields& fields, const System
   if (!fields.has("bytes")) return Diagnostic{{}, "`bytes` is missing: the input of the algorithms on each device"};
   auto files = msccl_files(fields);
   if (!files) return files.error();
+  const auto sizes = input_sizes(fields);
+  if (!sizes) return sizes.error();
   std::vector<Variant> variants;
   std::size_t group = 0;
-  for (const FieldText& bytes : listed(fields, "bytes")) {
-    if (auto size = parse_input_bytes(bytes.text, bytes.where); !size) return size.error();
+  for (const FieldText& bytes : *sizes) {
     Fields asked = fields;
     asked.set("bytes", bytes.text, bytes.where);
     std::set<CollectiveKind> done;
@@ -187,13 +187,14 @@ Expected<std::vector<Variant>> collective_variants(const Fields& fields, const S
   std::vector<FieldText> axes = fields.texts("axis");
   if (axes.empty()) axes.emplace_back();
   const auto names = collective_names(fields);
+  const auto sizes = input_sizes(fields);
   auto files = msccl_files(fields);
   if (!files) return files.error();
   std::vector<Variant> variants;
   std::size_t group = 0;
   for (const FieldText& kind : listed(fields, "collective"))
     for (const FieldText& axis : axes)
-      for (const FieldText& bytes : listed(fields, "bytes")) {
+      for (const FieldText& bytes : *sizes) {
         for (const FieldText& name : *names) {
           Fields asked = fields;
           asked.set("collective", kind.text, kind.where);

@@ -44,7 +44,7 @@ Expected<ProblemSpec> read_whole_gemm(const Fields& fields, const System& system
   if (!fields.has("algorithm")) {
     std::vector<std::string_view> names;
     for (const GemmAlgorithmEntry& entry : gemm_algorithms()) names.push_back(entry.name);
-    return Diagnostic{{}, fmt::format("`gemm` needs `algorithm`: {}", fmt::join(names, ", "))};
+    return Diagnostic{{}, fmt::format("`gemm` needs `algorithm`, one of {}; `podsim compare` ranks several", fmt::join(names, ", "))};
   }
   const auto entry = gemm_algorithm(fields.text("algorithm"));
   if (!entry) return Diagnostic{fields.where("algorithm"), entry.error().message};
@@ -150,7 +150,55 @@ Expected<CollectiveKind> parse_collective_kind(const std::string& text, const So
   return Diagnostic{where, "there is no collective " + quoted(text) + did_you_mean(text, names)};
 }
 
+namespace {
+
+constexpr std::string_view range_mark = "..";
+
+/// 8, 64KiB, 1MiB: bare bytes where no binary unit says it.
+std::string short_size(std::int64_t bytes) {
+  constexpr std::array<std::string_view, 4> units{"", "KiB", "MiB", "GiB"};
+  std::size_t unit = 0;
+  for (; unit + 1 < units.size() && bytes % 1024 == 0; ++unit) bytes /= 1024;
+  return fmt::format("{}{}", bytes, units[unit]);
+}
+
+Status add_range(const FieldText& range, std::vector<FieldText>& sizes) {
+  const std::size_t mark = range.text.find(range_mark), colon = range.text.find(':');
+  const std::string from = range.text.substr(0, mark), to = range.text.substr(0, colon).substr(std::min(colon, mark + range_mark.size()));
+  const Diagnostic wrong{range.where, "expected FROM..TO with FROM above 0 and at most TO, found " + quoted(range.text)};
+  if (from.empty() || to.empty()) return wrong;
+  const auto low = parse_input_bytes(from, range.where);
+  if (!low) return low.error();
+  const auto high = parse_input_bytes(to, range.where);
+  if (!high) return high.error();
+  const auto factor = colon == std::string::npos ? Expected<std::int64_t>{2} : parse_integer(range.text.substr(colon + 1), 2, 1024, range.where);
+  if (!factor) return factor.error();
+  if (low->count() < 1 || *high < *low) return wrong;
+  for (std::int64_t size = low->count();; size *= *factor) {
+    sizes.push_back({short_size(size), range.where});
+    if (size > high->count() / *factor) return success();
+  }
+}
+
+}  // namespace
+
+Expected<std::vector<FieldText>> input_sizes(const Fields& fields) {
+  std::vector<FieldText> sizes;
+  for (const FieldText& given : fields.texts("bytes"))
+    for (std::string& text : split(given.text)) {
+      FieldText size{std::move(text), given.where};
+      if (size.text.find(range_mark) != std::string::npos) {
+        if (auto ok = add_range(size, sizes); !ok) return ok.error();
+        continue;
+      }
+      if (const auto one = parse_input_bytes(size.text, size.where); !one) return one.error();
+      sizes.push_back(std::move(size));
+    }
+  return sizes;
+}
+
 Expected<Bytes> parse_input_bytes(const std::string& text, const SourceLocation& where) {
+  if (text.find(range_mark) != std::string::npos) return Diagnostic{where, "expected one amount of data, found the range " + quoted(text) + "; `podsim compare` takes several"};
   const std::size_t unit = text.find_first_not_of("0123456789.");
   if (unit == std::string::npos) return parse_bytes(text + "B", where);
   const bool is_binary = unit > 0 && unit + 1 == text.size() && std::string_view{"KMG"}.find(text.back()) != std::string_view::npos;
@@ -172,7 +220,7 @@ Expected<GemmProblem> parse_gemm(const std::string& text, DType default_dtype, c
   GemmProblem problem;
   problem.dtype = default_dtype;
   std::vector<std::string> seen;
-  std::vector<std::string> pieces = split(text);
+  std::vector<std::string> pieces = split(text, text.find_first_not_of("0123456789x") == std::string::npos ? 'x' : ',');  // 4096x4096x4096
   constexpr std::array<std::string_view, 3> extents{"m=", "n=", "k="};
   if (pieces.size() >= extents.size() && std::ranges::all_of(pieces.begin(), pieces.begin() + extents.size(), [](const std::string& piece) { return piece.find('=') == std::string::npos; }))
     for (std::size_t i = 0; i < extents.size(); ++i) pieces[i].insert(0, extents[i]);  // 4096,4096,4096

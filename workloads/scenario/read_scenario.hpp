@@ -133,6 +133,9 @@ Expected<Minimise> parse_minimise(const std::string& text, const SourceLocation&
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where);
 /// "16MiB", a bare number of bytes, or as nccl-tests has sizes: "16M" is 16MiB.
 Expected<Bytes> parse_input_bytes(const std::string& text, const SourceLocation& where);
+/// The sizes of a comparison, as texts: one each, or "8..128M", each twice the one before, or "8..128M:4", four times, as nccl-tests has them (-b 8 -e 128M -f 4).
+/// Errors: those of parse_input_bytes(); a range from 0 or downwards; a factor that is none from 2 to 1024.
+Expected<std::vector<FieldText>> input_sizes(const Fields& fields);
 Expected<Dataflow> parse_dataflow(const std::string& text, const SourceLocation& where);
 /// Errors: neither empty nor `auto` nor a name of collective_algorithms().
 Expected<CollectivePolicy> parse_policy(const std::string& text, const SourceLocation& where);

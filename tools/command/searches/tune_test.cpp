@@ -1,9 +1,11 @@
 // `podsim tune`, its plans, and whole workloads in run, check and compare.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 
+#include "sim/base/test_cases.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {
@@ -17,7 +19,8 @@ using ::testing::HasSubstr;
 
 // A block that is searched in milliseconds.
 const std::string small = " --workload gpt3-block --heads 8 --head-dim 64 --seq 512 --batch 32 ";
-const std::string on_16 = " --machine tpu_v4 --chips 16 --slices 2-d ";
+const int chips = test::cases(16, 4);
+const std::string on_chips = fmt::format(" --machine tpu_v4 --chips {} --slices 2-d ", chips);
 
 nlohmann::ordered_json without_wall(nlohmann::ordered_json json) {
   json.erase("wall_s");
@@ -25,7 +28,7 @@ nlohmann::ordered_json without_wall(nlohmann::ordered_json json) {
 }
 
 TEST(Tune, JsonHasWhatTheContractNames) {
-  const auto json = json_of("tune" + on_16 + small + "--baseline meshslice-reference:tpu_measured --only gemm");
+  const auto json = json_of("tune" + on_chips + small + "--baseline meshslice-reference:tpu_measured --only gemm");
   for (const char* key : {"plans", "candidates", "pruned", "simulated", "wall_s", "baseline"}) EXPECT_TRUE(json.contains(key)) << key;
   ASSERT_FALSE(json["plans"].empty());
   for (const char* key : {"rank", "slice", "mesh", "predicted_s", "margin", "mfu", "peak_memory_bytes", "layers"})
@@ -54,7 +57,7 @@ TEST(Tune, TheReferenceFiguresAreThePublishedOnes) {
 }
 
 TEST(Tune, FindsWhatAnExhaustiveSearchFindsWithFewerSimulations) {
-  const std::string search = "tune --machine tpu_v4 --slice 4x4" + small;
+  const std::string search = "tune" + on_chips + "--workload gpt3-block --heads 4 --head-dim 8 --seq 32 --batch 16 ";
   auto pruned = json_of(search), all = json_of(search + "--exhaustive");
   EXPECT_LT(pruned["simulated"], all["simulated"]);
   EXPECT_EQ(all["pruned"], 0);
@@ -62,15 +65,15 @@ TEST(Tune, FindsWhatAnExhaustiveSearchFindsWithFewerSimulations) {
 }
 
 TEST(Tune, DoesNotDependOnTheThreads) {
-  EXPECT_EQ(without_wall(json_of("tune" + on_16 + small + "--threads 1")).dump(1),
-            without_wall(json_of("tune" + on_16 + small + "--threads 3")).dump(1));
+  EXPECT_EQ(without_wall(json_of("tune" + on_chips + small + "--threads 1")).dump(1),
+            without_wall(json_of("tune" + on_chips + small + "--threads 3")).dump(1));
 }
 
 TEST(Tune, ItsPlanRunsInTheTimePredictedOnASymmetricTorus) {
   const Folder folder;
   const std::string file = folder.file("plan.textproto");
   for (const std::string pass : {"both", "forward"}) {
-    const auto tuned = json_of("tune" + on_16 + small + "--pass " + pass + " -o " + file);
+    const auto tuned = json_of("tune" + on_chips + small + "--pass " + pass + " -o " + file);
     const auto run = json_of("run --plan " + file);
     EXPECT_NEAR(run["makespan_s"].get<double>(), tuned["plans"][0]["predicted_s"].get<double>(), 1e-12) << pass;
     EXPECT_EQ(run["slice"], tuned["plans"][0]["slice"]);
@@ -88,7 +91,7 @@ TEST(Tune, ItsPlanRunsInTheTimePredictedOnASymmetricTorus) {
 TEST(Tune, APlanRunsElsewhereWhenToldSo) {
   const Folder folder;
   const std::string file = folder.file("plan.textproto");
-  const auto tuned = json_of("tune" + on_16 + small + "-o " + file);
+  const auto tuned = json_of("tune" + on_chips + small + "-o " + file);
   const auto faster = json_of("run --plan " + file + " --set link.bandwidth=90GB/s");
   EXPECT_LT(faster["makespan_s"], tuned["plans"][0]["predicted_s"]);
   EXPECT_EQ(json_of("run --plan " + file + " --machine tpu_v5p")["machine"], "tpu_v5p");
@@ -101,34 +104,34 @@ TEST(Tune, ProductsThatHaveNothingToDoWithEachOtherChooseFreely) {
 }
 
 TEST(Tune, PlansAboveTheMemoryAreNamed) {
-  const Outcome none = podsim("tune" + on_16 + small + "--set chip.hbm=1MB");
+  const Outcome none = podsim("tune" + on_chips + small + "--set chip.hbm=1MB");
   EXPECT_EQ(none.status, exit_bad_input);
   EXPECT_THAT(none.err, HasSubstr("no plan applies"));
   EXPECT_THAT(none.err, HasSubstr("optimiser"));
   EXPECT_THAT(none.err, HasSubstr("computing them again (remat) is not modelled"));
-  EXPECT_THAT(podsim("tune" + on_16 + small + "--set chip.hbm=1MB --pass forward").err, ::testing::Not(HasSubstr("remat"))) << "nothing is kept";
-  EXPECT_EQ(json_of("tune" + on_16 + small + "--set chip.hbm=1MB --ignore-memory")["plans"].empty(), false);
+  EXPECT_THAT(podsim("tune" + on_chips + small + "--set chip.hbm=1MB --pass forward").err, ::testing::Not(HasSubstr("remat"))) << "nothing is kept";
+  EXPECT_EQ(json_of("tune" + on_chips + small + "--set chip.hbm=1MB --ignore-memory")["plans"].empty(), false);
 }
 
 TEST(Tune, SaysTheBatchAndHowFarToTrustIt) {
   const Folder folder;
   const std::string file = folder.file("plan.textproto"), batch = "32 sequences of 512 tokens (16384 tokens)";
-  const Outcome tuned = podsim("tune" + on_16 + small + "-o " + file);
-  EXPECT_THAT(tuned.out, HasSubstr("gpt3-block, " + batch + ", forward and backward, on 16 devices of tpu_v4\ntrust: "));
+  const Outcome tuned = podsim("tune" + on_chips + small + "-o " + file);
+  EXPECT_THAT(tuned.out, HasSubstr(fmt::format("gpt3-block, {}, forward and backward, on {} devices of tpu_v4\ntrust: ", batch, chips)));
   const Outcome shown = podsim("show plan --plan " + file), run = podsim("run --plan " + file);
   EXPECT_THAT(shown.out, HasSubstr("gpt3-block, " + batch));
   EXPECT_THAT(shown.out, HasSubstr("\ntrust: "));
   EXPECT_THAT(run.out, HasSubstr(batch));
-  for (const auto& json : {json_of("tune" + on_16 + small), json_of("show plan --plan " + file), json_of("run --plan " + file)}) {
+  for (const auto& json : {json_of("tune" + on_chips + small), json_of("show plan --plan " + file), json_of("run --plan " + file)}) {
     EXPECT_EQ(json["batch"], 32);
     EXPECT_EQ(json["sequence"], 512);
     EXPECT_EQ(json["tokens"], 16384);
   }
-  EXPECT_TRUE(json_of("tune" + on_16 + small)["plans"][0]["trust"].contains("level"));
+  EXPECT_TRUE(json_of("tune" + on_chips + small)["plans"][0]["trust"].contains("level"));
 }
 
 TEST(Tune, ExplainsWhatTheOthersLose) {
-  const Outcome outcome = podsim("tune" + on_16 + small + "--explain --pareto 3 --quiet");
+  const Outcome outcome = podsim("tune" + on_chips + small + "--explain --pareto 3 --quiet");
   EXPECT_EQ(outcome.status, exit_done) << outcome.err;
   for (const char* text : {"why the others lose", "the next best of each product", "plan 2 would be faster than plan 1 with", "time against memory",
                            "options ruled out by their bounds"})
@@ -165,7 +168,7 @@ struct KeptAnswer {
 /// What an end that the search does not hear of prints (tools/interruption.hpp).
 TEST(Tune, KeepsTheAnswerSoFarFromTheBeginningOn) {
   const std::string step = "tune --machine tpu_v4 --slice 2x2x1 --training " PODSIM_SOURCE_DIR "/workloads/training/examples/small.textproto --batch 8 --pad --remat full --pipeline 1f1b --microbatches 2";
-  for (const std::string& line : {"tune" + on_16 + small, step}) {
+  for (const std::string& line : {"tune" + on_chips + small, step}) {
     KeptAnswer::outs.clear(), KeptAnswer::errs.clear();
     std::ostringstream out, err;
     Console console{out, err};
@@ -213,7 +216,7 @@ TEST(Tune, SaysWhatIsWrong) {
 TEST(PlanFile, SaysWhereItIsWrong) {
   const Folder folder;
   const std::string good = folder.file("good.textproto");
-  ASSERT_EQ(podsim("tune" + on_16 + small + "-o " + good).status, exit_done);
+  ASSERT_EQ(podsim("tune" + on_chips + small + "-o " + good).status, exit_done);
   const std::string text = test::bytes_of_file(good);
   const auto with = [&](const std::string& what, const std::string& by) {
     std::string changed = text;
@@ -290,7 +293,7 @@ TEST(Tune, SearchesAutoUpToSixteenDevicesAndNamesItBeyond) {
     const auto json = json_of("tune --machine tpu_v4 --gemm m=4096,n=4096,k=4096 --top 1 " + asked);
     return json["not_searched"].dump().find("lowering collectives by auto") != std::string::npos;
   };
-  EXPECT_FALSE(leaves_out_auto("--chips 16"));
+  EXPECT_FALSE(leaves_out_auto(test::cases("--chips 16", "--chips 8")));
   EXPECT_TRUE(leaves_out_auto("--chips 32"));
   EXPECT_FALSE(leaves_out_auto("--chips 32 --collectives by-dimension,ring,auto"));
 }
