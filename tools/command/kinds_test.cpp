@@ -59,7 +59,8 @@ TEST(Kinds, AWordThatSaysNothingIsNotTaken) {
 TEST(Kinds, ARangeOfSizesIsThatOfNcclTests) {
   const auto sizes = [](const std::string& bytes) {
     std::vector<std::int64_t> found;
-    for (const auto& row : test::json_of("compare all-reduce --machine h100:1x8 --algorithm ring --bytes " + bytes)["rows"]) found.push_back(row["bytes"].get<std::int64_t>());
+    const auto json = test::json_of("compare all-reduce --machine h100:1x8 --algorithm ring --bytes " + bytes);
+    for (const auto& row : json["rows"]) found.push_back(row["bytes"].get<std::int64_t>());
     return found;
   };
   EXPECT_EQ(sizes("1K..16K"), (std::vector<std::int64_t>{1024, 2048, 4096, 8192, 16384}));
