@@ -148,10 +148,11 @@ void RankRunner::run() {
       dma_.pop_back();
       work(next);
     } else if (lasting_) {
-      if (now() - times_[*lasting_].start >= pacing_.least[*lasting_])
+      const Seconds left = pacing_.least[*lasting_] - (now() - times_[*lasting_].start);
+      if (left <= Seconds{})
         finish(*std::exchange(lasting_, std::nullopt));
       else
-        rest();
+        rest(left);
     } else if (next_core_ < core_.size() && missing_[core_[next_core_]] == 0) {
       work(core_[next_core_++]);
     } else if (finished_ < tasks_.size()) {
@@ -215,8 +216,11 @@ void RankRunner::arrived(std::uint32_t task) {
   finish(task);
 }
 
-void RankRunner::rest() const {
-  if (pacing_.between_looks > Seconds{}) std::this_thread::sleep_for(std::chrono::duration<double>(pacing_.between_looks.count()));
+/// What is shorter than a sleep takes to end is waited for awake: many short tasks, each a little longer than its model's, would add up.
+void RankRunner::rest(Seconds at_most) const {
+  constexpr Seconds end_of_sleep{50e-6};
+  const Seconds sleep = std::min(pacing_.between_looks, at_most - end_of_sleep);
+  if (sleep > Seconds{}) std::this_thread::sleep_for(std::chrono::duration<double>(sleep.count()));
 }
 
 /// How many requests completed.
@@ -230,7 +234,7 @@ int RankRunner::test_or_wait(bool wait) {
     return count;
   }
   ask(MPI_Testsome);
-  while (wait && count == 0) rest(), ask(MPI_Testsome);
+  while (wait && count == 0) rest(Seconds{std::numeric_limits<double>::infinity()}), ask(MPI_Testsome);
   return count;
 }
 

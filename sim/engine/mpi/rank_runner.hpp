@@ -81,7 +81,7 @@ class RankRunner {
   void work(std::uint32_t task);
   void take_finished(bool wait);
   int test_or_wait(bool wait);
-  void rest() const;
+  void rest(Seconds at_most) const;
 
   const Schedule& schedule_;
   const Team& team_;
