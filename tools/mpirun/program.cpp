@@ -41,7 +41,7 @@ OptionGroup described() {
           {"repeat", word("N", "1"), "runs, after one that is not counted (1)"},
           {"check", flag(), "compare the results with the numeric engine's, and with what it says it computes; status 1 if they differ"},
           {"seed", word("N", "1"), "of the inputs (1)"},
-          {"pace", word("NAME|FILE"), "a machine: a core task lasts as long as its model says, or as long as its arithmetic if that is longer; messages make progress meanwhile"},
+          {"pace", word("NAME|FILE"), "a machine: a core task lasts as long as its model says, while messages make progress. With --check it does its arithmetic in that time, and lasts longer if that does"},
           {"straggler", words("RANK=PART"), "a slow rank, by its coordinates in the schedule's mesh: with 3.2=0.8 its core tasks last as --pace says, over 0.8; repeatable"},
           {"between-looks", word("TIME", "0s"), "how long a rank that waits sleeps before it looks for messages again: where ranks share cores (0s)"},
           {"timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended"},
@@ -144,9 +144,12 @@ Expected<Observation> observation_of(const Schedule& schedule, const Measured& m
 void print(const Request& request, const Schedule& schedule, const Measured& measured, const std::optional<Verdict>& verdict, std::ostream& out) {
   const Seconds longest = *std::max_element(measured.makespans.begin(), measured.makespans.end());
   if (request.format == Format::json) {
+    Json makespans = Json::array();
+    for (const Seconds makespan : measured.makespans) makespans.push_back(makespan.count());
     Json json{{"schedule", schedule.name},
               {"ranks", schedule.mesh.devices()},
               {"repetitions", measured.makespans.size()},
+              {"makespans_s", std::move(makespans)},
               {"makespan_s", minimum(measured).count()},
               {"median_s", median(measured).count()},
               {"longest_s", longest.count()},
@@ -208,7 +211,7 @@ Expected<std::vector<double>> speeds_of(const Options& options, const Mesh& mesh
 
 /// Core tasks last what the model says that they take on the machine, over the rank's part of its speed.
 Pacing pacing_of(const Request& request, const Schedule& lowered, const RankRunner& runner, double speed) {
-  Pacing pacing{request.effort.between_looks, {}};
+  Pacing pacing{request.effort.between_looks, {}, !request.options.flag("check")};
   if (!request.pace) return pacing;
   for (const RankTask& task : runner.tasks()) {
     const Activity& activity = runner.graph().activities[task.activity];

@@ -181,11 +181,13 @@ void RankRunner::work(std::uint32_t task) {
   times_[task].start = now();
   const Activity& activity = graph_.activities[tasks_[task].activity];
   const auto [first, count] = std::pair{prepared_[task].first, prepared_[task].count};
-  const Status done = perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, std::span{accesses_}.subspan(first, count),
-                              std::span{views_}.subspan(first, count), {device_, storage_.coordinates(device_), schedule_.source.get()}, workspace_);
+  const bool paced = tasks_[task].on_core && !pacing_.least.empty();
+  const Op& op = schedule_.programs[activity.program].tasks[activity.task.index()].op;
+  const DevicePlace place{device_, storage_.coordinates(device_), schedule_.source.get()};
+  const Status done = paced && pacing_.only_lasts ? success() : perform(op, std::span{accesses_}.subspan(first, count), std::span{views_}.subspan(first, count), place, workspace_);
   // The other ranks wait for what follows, so it is done with whatever there is.
   if (!done && (!failure_ || activity.task.value < failure_->task)) failure_ = Failure{activity.task.value, failure_of(schedule_, activity, done.error())};
-  if (tasks_[task].on_core && !pacing_.least.empty())
+  if (paced)
     lasting_ = task;
   else
     finish(task);

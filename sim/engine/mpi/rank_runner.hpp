@@ -27,6 +27,8 @@ struct Pacing {
   Seconds between_looks{};
   /// Per task of tasks(): a core task lasts at least so long, and messages make progress meanwhile. Empty: as long as its arithmetic.
   std::vector<Seconds> least{};
+  /// A core task with a least time does no arithmetic, which would take the core from other ranks. Its results are then undefined.
+  bool only_lasts = false;
 };
 
 /// Runs the tasks of the device with this rank's number, in one thread. Core tasks run in program order, one at a time. Between them, transfers are
