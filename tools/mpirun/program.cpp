@@ -41,7 +41,7 @@ OptionGroup described() {
           {"repeat", word("N", "1"), "runs, after one that is not counted (1)"},
           {"check", flag(), "compare the results with the numeric engine's, and with what it says it computes; status 1 if they differ"},
           {"seed", word("N", "1"), "of the inputs (1)"},
-          {"pace", word("NAME|FILE"), "a machine: a core task lasts as long as its model says, while messages make progress. With --check it does its arithmetic in that time, and lasts longer if that does"},
+          {"pace", word("NAME|FILE"), "a machine: products and Locals last as long as its model says, while messages make progress. With --check they do their arithmetic in that time, and last longer if that does"},
           {"straggler", words("RANK=PART"), "a slow rank, by its coordinates in the schedule's mesh: with 3.2=0.8 its core tasks last as --pace says, over 0.8; repeatable"},
           {"between-looks", word("TIME", "0s"), "how long a rank that waits sleeps before it looks for messages again: where ranks share cores (0s)"},
           {"timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended"},
@@ -209,14 +209,16 @@ Expected<std::vector<double>> speeds_of(const Options& options, const Mesh& mesh
   return speeds;
 }
 
-/// Core tasks last what the model says that they take on the machine, over the rank's part of its speed.
+/// Work lasts what the model says that it takes on the machine, over the rank's part of its speed.
 Pacing pacing_of(const Request& request, const Schedule& lowered, const RankRunner& runner, double speed) {
   Pacing pacing{request.effort.between_looks, {}, !request.options.flag("check")};
   if (!request.pace) return pacing;
   for (const RankTask& task : runner.tasks()) {
     const Activity& activity = runner.graph().activities[task.activity];
     const Program& program = lowered.programs[activity.program];
-    pacing.least.push_back(task.on_core ? 1 / speed * cost_of(*request.pace, program, program.tasks[activity.task.index()]).work : Seconds{});
+    const bool works = task.part == RankTask::Part::work;
+    const Seconds whole = works ? cost_of(*request.pace, program, program.tasks[activity.task.index()]).work : Seconds{};
+    pacing.least.push_back(task.on_core ? 1 / speed * whole : whole);  // as the model has it: a slow device is one whose core is slow
   }
   return pacing;
 }

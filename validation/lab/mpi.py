@@ -46,7 +46,7 @@ def program(name):
 
 def priority(arguments):
     """FIRST; nothing where this computer gives no such priority, or where ranks look all the time and would leave no core to others."""
-    if "--between-looks" in arguments and re.match(r"0+(\.0*)?\D", arguments[arguments.index("--between-looks") + 1]):
+    if "--between-looks" in arguments and re.match(r"0+(\.0*)?[a-z]", arguments[arguments.index("--between-looks") + 1]):
         return []
     return FIRST if shutil.which(FIRST[0]) and subprocess.run([*FIRST, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0 else []
 

@@ -13,14 +13,14 @@ KiB = 1024
 
 # Where a collective runs. `all`: both axes of 4x4, as one group of 16.
 AXES = {"row": ("4x4", "row"), "col": ("4x4", "col"), "all": ("4x4", "row,col"), "row of 8": ("8x2", "row")}
-# Inputs in KiB, so that a run takes some 20, 80 and 300 ms.
+# Inputs in KiB, so that a run takes some 20, 80 and 300 ms, in messages of several packets.
 SIZES = {
-    "all-gather": {"row": (16, 64, 192), "col": (16, 64, 192), "all": (4, 16, 48), "row of 8": (8, 24, 80)},
+    "all-gather": {"row": (16, 64, 192), "col": (16, 64, 192), "all": (12, 24, 48), "row of 8": (8, 24, 80)},
     "reduce-scatter": {"row": (64, 256, 768), "col": (64, 256, 768), "all": (64, 192, 640), "row of 8": (64, 192, 640)},
     "all-reduce": {"row": (32, 128, 448), "col": (32, 128, 448), "all": (32, 96, 384), "row of 8": (32, 96, 320)},
     "all-to-all": {"row": (64, 192, 640), "col": (64, 192, 640), "all": (32, 96, 320), "row of 8": (32, 96, 320)},
-    "broadcast": {"row": (32, 96, 320), "all": (16, 48, 160), "row of 8": (16, 64, 192)},
-    "reduce": {"row": (32, 96, 320), "all": (16, 48, 160), "row of 8": (16, 64, 192)},
+    "broadcast": {"row": (32, 96, 320), "all": (32, 64, 160), "row of 8": (32, 64, 192)},
+    "reduce": {"row": (32, 96, 320), "all": (32, 64, 160), "row of 8": (32, 64, 192)},
     "permute": {"row": (16, 64, 256), "row of 8": (16, 64, 256)},
 }
 # No two of their messages share a link at a time.
@@ -134,7 +134,7 @@ def damaged():
         "all-gather ring row 64KiB": collective("row", "all-gather", "ring", 64),
         "all-reduce ring row 128KiB": collective("row", "all-reduce", "ring", 128),
         "all-reduce ring all 96KiB": collective("all", "all-reduce", "ring", 96),
-        "all-gather rotations all 16KiB": collective("all", "all-gather", "rotations", 16),
+        "all-gather rotations all 24KiB": collective("all", "all-gather", "rotations", 24),
     }
     products = {f"{algorithm} 4x4 cube": gemm("4x4", "cube", algorithm, slices) for algorithm, slices in (("collective", None), ("meshslice", 4), ("summa", None), ("cannon", None), ("wang", None))}
     for damage, fields in DAMAGES.items():

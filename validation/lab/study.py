@@ -31,7 +31,8 @@ FAULTS = ("fail", "degrade", "straggler")
 COLUMNS = ("run", "devices", "date", "load", "core_s", "seconds")
 DISAGREE = 0.05  # (longest - least) / median, from which a run is repeated
 MOST_LAUNCHES = 3
-SURVEY = argparse.Namespace(max_bytes=1 << 18, repeat=5)
+SURVEY = argparse.Namespace(max_bytes=1 << 20, repeat=5)
+FITTED = ("link.bandwidth", "link.latency")  # to the survey, in `podsim validate` as well
 
 RUN = re.compile(r'run \{ name: "([^"]+)" scenario \{ (.*) \} \}')
 FIELD = re.compile(r'(\w+): (?:"([^"]*)"|(\S+))')
@@ -54,9 +55,9 @@ def words_of(folder, fields):
     return words
 
 
-def podsim(*words):
+def podsim(*words, statuses=(0,)):
     done = subprocess.run([mpi.program("podsim"), *words, "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
+    if done.returncode not in statuses:
         raise LabError(f"podsim {' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
 
@@ -108,9 +109,16 @@ class Labs:
         self.fields = fields
 
 
-def launched(labs, folder, fields, repeat):
+def calibrated(folder, store):
+    """The machine that the survey gives, in a file in the folder `store`. Some schedules depend on it, as how many chunks of a message are on their way."""
+    file = pathlib.Path(store) / "fitted.textproto"
+    only = [word for value in FITTED for word in ("--only", value)]
+    podsim("calibrate", str(folder / "survey.csv"), "--base", str(folder / "base.textproto"), "--slice", "2", *only, "-o", str(file))
+    return str(file)
+
+
+def launched(labs, machine, folder, fields, repeat):
     """What podsim_mpirun said of one launch: a warm-up and `repeat` runs."""
-    machine = str(folder / "base.textproto")
     with tempfile.TemporaryDirectory() as store:
         schedule, said = pathlib.Path(store) / "schedule.pb", pathlib.Path(store) / "said.json"
         whole = {name: text for name, text in fields.items() if name not in FAULTS}
@@ -123,12 +131,12 @@ def launched(labs, folder, fields, repeat):
         return json.loads(said.read_text(encoding="utf-8"))
 
 
-def measured(labs, folder, name, fields, repeat):
+def measured(labs, machine, folder, name, fields, repeat):
     """A row of measurements.csv. Where repeated times disagree, others are taken as well, and all count."""
     labs.take(fields)
     load, seconds, core = os.getloadavg()[0], [], 0.0
     for _ in range(MOST_LAUNCHES):
-        said = launched(labs, folder, fields, repeat)
+        said = launched(labs, machine, folder, fields, repeat)
         if not seconds or said["makespan_s"] < min(seconds):
             core = said["compute_s"]
         seconds += said["makespans_s"]
@@ -180,16 +188,17 @@ def study(name, options):
     left = [(run, fields) for run, fields in runs[:: max(options.every, 1)] if run.startswith(options.only) and run not in known]
     # Runs on one lab follow one another.
     left.sort(key=lambda one: [one[1].get(field, "") for field in OF_TOPOLOGY])
-    with Labs(name, folder) as labs:
+    with Labs(name, folder) as labs, tempfile.TemporaryDirectory() as store:
         if not (folder / "survey.csv").exists():
             surveyed(labs, folder)
+        machine = calibrated(folder, store)
         file = folder / "measurements.csv"
         if not known:
             head = f"# {conditions()}\n# load: the mean of one minute before the run; core_s: core tasks of the rank that has most, in the fastest run; seconds: every repeated time\n{','.join(COLUMNS)}\n"
             file.write_text(head, encoding="utf-8")
         began = time.monotonic()
         for number, (run, fields) in enumerate(left, 1):
-            row = measured(labs, folder, run, fields, options.repeat)
+            row = measured(labs, machine, folder, run, fields, options.repeat)
             with open(file, "a", encoding="utf-8", newline="") as output:
                 csv.DictWriter(output, COLUMNS, lineterminator="\n").writerow(row)
             seconds = [float(one) for one in row["seconds"].split()]

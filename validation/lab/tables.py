@@ -3,7 +3,6 @@
 import collections
 import itertools
 import json
-import pathlib
 import statistics
 import tempfile
 
@@ -37,7 +36,7 @@ class Results:
         self.folder = folder
         self.fields = dict(study.read_runs(folder))
         self.measurements = study.read_measured(folder)
-        self.validation = json.loads(study.podsim("validate", f"{folder}/", "--rows", "--format", "json"))
+        self.validation = json.loads(study.podsim("validate", f"{folder}/", "--rows", "--format", "json", statuses=(0, 1)))  # 1: above a bound, which the table shows
         datasets = self.validation["datasets"]
         self.cases = datasets[0]["cases"]
         self.rows = {row["run"]: row for row in datasets[0]["rows"]}
@@ -122,11 +121,10 @@ def best_counts(found):
 
 def computing(found, names):
     """The predicted core time of each, on the machine that the survey gives."""
-    base, folder = found.folder / "base.textproto", found.folder
+    folder = found.folder
     with tempfile.TemporaryDirectory() as store:
-        fitted = pathlib.Path(store) / "fitted.textproto"
-        study.podsim("calibrate", str(folder / "survey.csv"), "--base", str(base), "--slice", "2", "--only", "link.bandwidth", "--only", "link.latency", "-o", str(fitted))
-        return {name: json.loads(study.podsim("run", "--machine", str(fitted), *study.words_of(folder, found.fields[name]), "--format", "json"))["compute_s"] for name in names}
+        machine = study.calibrated(folder, store)
+        return {name: json.loads(study.podsim("run", "--machine", machine, *study.words_of(folder, found.fields[name]), "--format", "json"))["compute_s"] for name in names}
 
 
 def overlap(found):
