@@ -124,9 +124,11 @@ def pipelines():
 
 
 def fsdp():
+    """Layers of the model's width of 64, whose parts on 16 chips are messages of one packet, and of 128."""
     for mesh in ("fsdp=4", "data=4,fsdp=4", "fsdp=16"):
+        yield f"fsdp: {mesh} width 64", training(mesh, batch=16, layers=1, heads=4)
         for remat in ("none", "full"):
-            yield f"fsdp: {mesh} remat {remat}", training(mesh, batch=16, layers=1, remat=remat)
+            yield f"fsdp: {mesh} width 128 remat {remat}", training(mesh, batch=16, layers=1, heads=8, head_dim=16, remat=remat)
 
 
 def damaged():

@@ -77,7 +77,7 @@ Status read_models(Study& study, const std::string& dataset) {
     const std::string name = run.fields.text("training");
     if (!name.ends_with(".textproto") || known.models.contains(name)) continue;
     const auto file = file_of(dataset, name);
-    if (!file) return blamed_on(run.fields.where("training"), file.error());
+    if (!file) return file.error().where.file.empty() ? blamed_on(run.fields.where("training"), file.error()) : file.error();
     auto model = read_training_model(file->text, file->path);
     if (!model) return model.error();
     known.models.emplace(name, *std::move(model));

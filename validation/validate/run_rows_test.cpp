@@ -15,7 +15,8 @@ namespace {
 
 const std::string study = R"(format_version: 1
 machine: "ideal"
-case { name: "c" rung: composite predict { op: "run" system { slice: "4x4" } } bound { median: 0.5 p95: 0.6 } }
+system { slice: "4x4" }
+case { name: "c" rung: composite bound { median: 0.5 p95: 0.6 } }
 run { name: "gemm" scenario { slice: "4x4" gemm: "m=512,n=512,k=512,dtype=f32" algorithm: "meshslice" slice_count: 4 degrade: "0.0-0.1=0.5" } }
 run { name: "pipeline" scenario { slice: "4" mesh: "stage=4" training: "layers.textproto" batch: 8 microbatches: 4 pipeline: "zero-bubble" straggler: "2=0.5" } }
 run { name: "wrong" scenario { slice: "4" gemm: "m=512,n=512" } }
@@ -60,7 +61,7 @@ TEST(RunRows, NamesWhatItCannotPredict) {
   const std::string path = folder.file("");
   EXPECT_EQ(error_of("run,16,,1,other,\n"), path + "observations.csv:2:1: the study has no run \"other\"");
   EXPECT_EQ(error_of("run,8,,1,gemm,\n"), path + "observations.csv:2:1: expected 16 devices, those of the run, found 8");
-  EXPECT_EQ(error_of("run,4,,1,wrong,\n").substr(0, (path + "validation.textproto:6:").size()), path + "validation.textproto:6:");
+  EXPECT_EQ(error_of("run,4,,1,wrong,\n").substr(0, (path + "validation.textproto:7:").size()), path + "validation.textproto:7:");
   dataset(folder, "run,4,,1,pipeline,\n");
   std::filesystem::remove(path + "layers.textproto");
   EXPECT_EQ(to_text(find_dataset(path).error()), path + "layers.textproto: cannot read the file: No such file or directory");
