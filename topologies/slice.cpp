@@ -297,7 +297,9 @@ Expected<Grid> build_grid(const Machine& machine, const Slice& slice, const Wrap
   // Grid::make refuses more dimensions than the machine has links for.
   for (std::size_t d = 0; d < slice.extents.size(); ++d)
     dimensions.push_back({slice.extents[d], (*wraps)[d], machine.link[std::min(d, machine.link.size() - 1)]});
-  return Grid::make(std::move(dimensions), machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
+  auto grid = Grid::make(std::move(dimensions), machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth);
+  if (grid && machine.routes == Routes::endpoints) return grid->routed_by_endpoints();
+  return grid;
 }
 
 }  // namespace podsim

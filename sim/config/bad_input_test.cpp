@@ -181,6 +181,7 @@ TEST(BadMachine, IsToldExactlyOfVersionAndSlices) {
        "m:32:1: slices of any shape have no host, cores_per_chip or name_prefix"},
       {"slices {", "interconnect { value: \"ring\" source: \"s\" }\nslices {", R"(m:32:16: the interconnect must be grid or rail, got "ring")"},
       {"slices {", "interconnect { value: \"grid\" source: \"\" }\nslices {", "m:32:30: interconnect has an empty source"},
+      {"slices {", "routes { value: \"hops\" source: \"s\" }\nslices {", R"(m:32:10: the routes must be sign or endpoints, got "hops")"},
       {"slices {", "interconnect { value: \"rail\" source: \"s\" }\nslices {",
        "m:33:1: slices of a rail interconnect have a largest of two extents, nodes and GPUs of a node, and no cube or open"},
       {"slices {", "dcn { sync { value: \"1\" source: \"s\" } }\nslices {",

@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 6> where_devices_differ{"x", "y", "z", "w
 constexpr const char* slices_path = "slices";
 constexpr const char* slice_copies_path = "slice_copies";
 constexpr const char* interconnect_path = "interconnect";
+constexpr const char* routes_path = "routes";
 constexpr const char* not_stated = "not stated";  // the source of what has none
 
 /// Where a field of the table stands in the message: group and value, both found by name.
@@ -81,7 +82,8 @@ class MachineReader {
     machine_.description = message_.description();
     if (machine_.name.empty()) file_.problem(root.at("name"), "name is empty");
     for (const MachineField& field : machine_fields()) read_values(field);
-    read_interconnect(root.at("interconnect"));
+    read_choice(interconnect_path, interconnect_count, message_.has_interconnect(), message_.interconnect(), machine_.interconnect);
+    if (message_.has_routes()) read_choice(routes_path, routes_count, true, message_.routes(), machine_.routes);
     read_slices(root.at("slices"));
     read_trust(root.at("trust"));
     machine_.slice_copies = message_.slice_copies().value();
@@ -167,22 +169,22 @@ class MachineReader {
       if (doubt.where == SourceLocation{}) doubt.where = file_.where(place.at("value"));
   }
 
-  void read_interconnect(const Place& place) {
-    if (!message_.has_interconnect()) {
-      machine_.sources[interconnect_path] = not_stated;
+  /// A value of an enum whose names are name_of()'s. Where it is left out the first one holds.
+  template <class Enum>
+  void read_choice(const char* path, int count, bool given, const proto::Machine::Choice& choice, Enum& into) {
+    const Place root, place = root.at(path);
+    if (!given) {
+      machine_.sources[path] = not_stated;
       return;
     }
-    note_source(interconnect_path, message_.interconnect().source(), place);
+    note_source(path, choice.source(), place);
     std::vector<std::string> names;
-    names.reserve(interconnect_count);
-    for (int i = 0; i < interconnect_count; ++i) names.emplace_back(name_of(static_cast<Interconnect>(i)));
-    const auto name = std::find(names.begin(), names.end(), message_.interconnect().value());
-    if (name == names.end()) {
-      file_.problem(place.at("value"),
-                    fmt::format("the interconnect must be {}, got {}", fmt::join(names, " or "), quoted(message_.interconnect().value())));
-      return;
-    }
-    machine_.interconnect = static_cast<Interconnect>(name - names.begin());
+    for (int i = 0; i < count; ++i) names.emplace_back(name_of(static_cast<Enum>(i)));
+    const auto name = std::find(names.begin(), names.end(), choice.value());
+    if (name == names.end())
+      file_.problem(place.at("value"), fmt::format("the {} must be {}, got {}", path, fmt::join(names, " or "), quoted(choice.value())));
+    else
+      into = static_cast<Enum>(name - names.begin());
   }
 
   void read_trust(const Place& place) {
@@ -380,6 +382,10 @@ std::string write_machine(const Machine& machine) {
 
   message.mutable_interconnect()->set_value(std::string(name_of(machine.interconnect)));
   message.mutable_interconnect()->set_source(source_of(machine, interconnect_path));
+  if (machine.routes != Routes::sign) {
+    message.mutable_routes()->set_value(std::string(name_of(machine.routes)));
+    message.mutable_routes()->set_source(source_of(machine, routes_path));
+  }
   proto::Machine::Slices& slices = *message.mutable_slices();
   const SliceRules& rules = machine.slices;
   if (rules.any_shape) slices.set_any_shape(true);

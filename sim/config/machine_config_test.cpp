@@ -182,6 +182,16 @@ TEST(MachineConfig, AMachineOfRailsIsWrittenAndReadBackEqual) {
   EXPECT_EQ(*again, machine);
 }
 
+TEST(MachineConfig, RoutesByEndpointsAreWrittenAndReadBackEqual) {
+  Machine machine = shipped("ideal");
+  EXPECT_EQ(machine.routes, Routes::sign);
+  machine.routes = Routes::endpoints;
+  machine.sources["routes"] = "addresses alone";
+  const auto again = read_machine(write_machine(machine), "written");
+  ASSERT_TRUE(again) << to_text(again.error());
+  EXPECT_EQ(*again, machine);
+}
+
 TEST(MachineConfig, IdealLimitsNothingButArithmeticAndLinks) {
   const Machine ideal = shipped("ideal");
   Chip chip;

@@ -37,6 +37,14 @@ std::string_view name_of(CostKind kind) {
   }
 }
 
+std::string_view name_of(Routes routes) {
+  switch (routes) {
+    case Routes::sign: return "sign";
+    case Routes::endpoints: return "endpoints";
+  }
+  return {};
+}
+
 std::string_view name_of(Interconnect interconnect) {
   switch (interconnect) {
     case Interconnect::grid: return "grid";

@@ -97,6 +97,13 @@ enum class Interconnect { grid, rail };
 inline constexpr int interconnect_count = 2;
 std::string_view name_of(Interconnect interconnect);
 
+/// What decides the way round a ring of a grid where both are equally long.
+///   sign       that of a shift; of other messages their ends
+///   endpoints  the ends of every message: nodes look at a packet's addresses alone, as in IP networks
+enum class Routes { sign, endpoints };
+inline constexpr int routes_count = 2;
+std::string_view name_of(Routes routes);
+
 /// The slices that the vendor offers, and their names.
 struct SliceRules {
   bool any_shape = false;              // a fictional machine: no shape is hypothetical, extents above 2 wrap
@@ -149,6 +156,7 @@ struct Machine {
   Software software;
   DataCentre dcn;
   Interconnect interconnect = Interconnect::grid;
+  Routes routes = Routes::sign;
   SliceRules slices;
   bool slice_copies = true;  // whether MeshSlice must copy its slices on this machine
   Trust trust{};

@@ -50,6 +50,12 @@ Expected<Grid> Grid::make(std::vector<GridDimension> dimensions, BytesPerSecond 
   return grid;
 }
 
+Grid Grid::routed_by_endpoints() const {
+  Grid grid = *this;
+  grid.by_endpoints_ = true;
+  return grid;
+}
+
 std::vector<int> Grid::coordinates(ChipId chip) const {
   PODSIM_ASSERT(0 <= chip.value && chip.value < chips_);
   std::vector<int> result(dimensions_.size());
@@ -132,7 +138,7 @@ Status Grid::route(ChipId from, ChipId to, const RouteOptions& options, std::vec
     distance *= sign;
     if (has_wraparound(along)) {
       const int other_way = extent - distance;
-      const int tie_sign = options.antipodal_sign != 0 ? options.antipodal_sign : coordinate % 2 == 0 ? +1 : -1;
+      const int tie_sign = options.antipodal_sign != 0 && !by_endpoints_ ? options.antipodal_sign : coordinate % 2 == 0 ? +1 : -1;
       if (distance > other_way || (distance == other_way && sign != tie_sign)) {
         distance = other_way;
         sign = -sign;

@@ -17,7 +17,8 @@ struct GridDimension {
 ///
 ///   links     per dimension one cable between c and c+1, and one between extent-1 and 0 if it wraps and extent > 2; two links per cable
 ///   route     dimension order (dimension 0 first unless the options name another), the shortest way round, ties by antipodal_sign; where that is 0,
-///             increasing from even coordinates on the dimension, decreasing from odd ones
+///             increasing from even coordinates on the dimension, decreasing from odd ones. A grid routed by endpoints has one route for each
+///             pair of chips, as networks whose nodes look at a packet's addresses alone: ties as if antipodal_sign were 0
 ///   cost      route O(hops), everything else O(dimensions); no memory per chip
 class Grid final : public Topology {
  public:
@@ -25,6 +26,8 @@ class Grid final : public Topology {
   /// `inner`: between the two devices of a chip; absent or unlimited: no link.
   static Expected<Grid> make(std::vector<GridDimension> dimensions, BytesPerSecond injection = unlimited<BytesPerSecond>,
                              BytesPerSecond ejection = unlimited<BytesPerSecond>, std::optional<LinkParameters> inner = std::nullopt);
+
+  [[nodiscard]] Grid routed_by_endpoints() const;
 
   [[nodiscard]] const std::vector<GridDimension>& dimensions() const { return dimensions_; }
   [[nodiscard]] std::vector<int> coordinates(ChipId chip) const;
@@ -48,7 +51,7 @@ class Grid final : public Topology {
   [[nodiscard]] LinkParameters link(LinkId link) const override;
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override;
   [[nodiscard]] const Grid* grid() const override { return this; }
-  [[nodiscard]] const Grid* plain_grid() const override { return this; }
+  [[nodiscard]] const Grid* plain_grid() const override { return by_endpoints_ ? nullptr : this; }  // closed forms know shifts by their sign
   [[nodiscard]] bool closes(int dimension) const override { return dimensions_[static_cast<std::size_t>(dimension)].wraps; }
   [[nodiscard]] bool parts_close(int /*dimension*/) const override { return false; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;
@@ -65,6 +68,7 @@ class Grid final : public Topology {
   int chips_ = 1;
   BytesPerSecond injection_ = unlimited<BytesPerSecond>, ejection_ = unlimited<BytesPerSecond>;
   std::optional<LinkParameters> inner_;
+  bool by_endpoints_ = false;
 };
 
 /// The name of a dimension: x, y, z, w.

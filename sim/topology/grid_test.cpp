@@ -199,6 +199,17 @@ TEST(GridRoute, TiesThatTheOptionsLeaveOpenLoadBothDirectionsAlike) {
   }
 }
 
+TEST(GridRoute, ByEndpointsThereIsOneRouteWhateverTheSign) {
+  const Grid signs = torus({4}), endpoints = signs.routed_by_endpoints();
+  EXPECT_THAT(route_names(signs, 0, 2, {{}, -1}), ElementsAre("(0)->(3) x-", "(3)->(2) x-"));
+  for (const int sign : {-1, 0, +1}) {
+    EXPECT_THAT(route_names(endpoints, 0, 2, {{}, sign}), ElementsAre("(0)->(1) x+", "(1)->(2) x+"));
+    EXPECT_THAT(route_names(endpoints, 1, 3, {{}, sign}), ElementsAre("(1)->(0) x-", "(0)->(3) x-"));
+  }
+  EXPECT_EQ(signs.plain_grid(), &signs);
+  EXPECT_EQ(endpoints.plain_grid(), nullptr) << "closed forms send shifts the way of their sign";
+}
+
 TEST(GridRoute, FollowsTheNamedDimensionOrder) {
   const Grid mesh = open_mesh({2, 2});
   EXPECT_THAT(route_names(mesh, 0, 3), ElementsAre("(0,0)->(1,0) x+", "(1,0)->(1,1) y+"));

@@ -6,6 +6,7 @@
 
 #include "algorithms/collectives/collectives.hpp"
 #include "sim/base/output_file.hpp"
+#include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
 #include "sim/config/schedule_config.hpp"
@@ -40,7 +41,8 @@ OptionGroup described() {
           {"repeat", word("N", "1"), "runs, after one that is not counted (1)"},
           {"check", flag(), "compare the results with the numeric engine's, and with what it says it computes; status 1 if they differ"},
           {"seed", word("N", "1"), "of the inputs (1)"},
-          {"pace", word("NAME|FILE"), "a machine: a core task lasts as long as its model says, or as long as its arithmetic if that is longer; messages make progress meanwhile"},
+          {"pace", word("NAME|FILE"), "a machine: products and Locals last as long as its model says, while messages make progress. With --check they do their arithmetic in that time, and last longer if that does"},
+          {"straggler", words("RANK=PART"), "a slow rank, by its coordinates in the schedule's mesh: with 3.2=0.8 its core tasks last as --pace says, over 0.8; repeatable"},
           {"between-looks", word("TIME", "0s"), "how long a rank that waits sleeps before it looks for messages again: where ranks share cores (0s)"},
           {"timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended"},
           {"output,o", output_file("FILE.csv"), "the fastest run as an observation: of a schedule that computes a collective"},
@@ -68,7 +70,7 @@ Expected<Request> request_of(const Options& given) {
   Request request{given};
   if (given.has("schedule") == given.has("survey"))
     return Diagnostic{{}, fmt::format("expected --schedule or --survey, found {}", given.has("survey") ? "both" : "neither")};
-  for (const char* name : {"algorithm", "repeat", "timeline", "output", "seed", "pace"})
+  for (const char* name : {"algorithm", "repeat", "timeline", "output", "seed", "pace", "straggler"})
     if (given.has("survey") && given.given(name)) return Diagnostic{option(name), "belongs to --schedule, not to --survey"};
   if (given.has("survey") && given.flag("check")) return Diagnostic{option("check"), "belongs to --schedule, not to --survey"};
   for (const char* name : {"rounds", "seconds-each", "max-bytes"})
@@ -88,6 +90,7 @@ Expected<Request> request_of(const Options& given) {
   request.most = *most;
   const auto between_looks = parse_seconds(given.text("between-looks"), option("between-looks"));
   if (!between_looks) return between_looks.error();
+  if (given.given("straggler") && !given.has("pace")) return Diagnostic{option("straggler"), "needs --pace, which says how long a task takes at full speed"};
   if (given.has("pace")) {
     const auto machine = find_machine(given.text("pace"));
     if (!machine) return machine.error();
@@ -141,9 +144,12 @@ Expected<Observation> observation_of(const Schedule& schedule, const Measured& m
 void print(const Request& request, const Schedule& schedule, const Measured& measured, const std::optional<Verdict>& verdict, std::ostream& out) {
   const Seconds longest = *std::max_element(measured.makespans.begin(), measured.makespans.end());
   if (request.format == Format::json) {
+    Json makespans = Json::array();
+    for (const Seconds makespan : measured.makespans) makespans.push_back(makespan.count());
     Json json{{"schedule", schedule.name},
               {"ranks", schedule.mesh.devices()},
               {"repetitions", measured.makespans.size()},
+              {"makespans_s", std::move(makespans)},
               {"makespan_s", minimum(measured).count()},
               {"median_s", median(measured).count()},
               {"longest_s", longest.count()},
@@ -171,14 +177,48 @@ Status write_at_root(const std::string& path, const std::string& text, const Tea
   return team.agree(team.is_root() ? write_file(path, text) : success());
 }
 
-/// Core tasks last what the model says that they take on the machine.
-Pacing pacing_of(const Request& request, const Schedule& lowered, const RankRunner& runner) {
-  Pacing pacing{request.effort.between_looks, {}};
+/// "3.2=0.8": a device of the mesh and its part of the speed.
+Expected<std::pair<DeviceId, double>> slow_rank(const std::string& text, const Mesh& mesh) {
+  const std::size_t equals = text.find('=');
+  std::string example = "0";
+  for (std::size_t a = 1; a < mesh.axes().size(); ++a) example += ".0";
+  const Diagnostic wrong{option("straggler"), fmt::format("expected a rank's coordinates in the mesh and a part of the speed, as {}=0.8, found {}", example, quoted(text))};
+  if (equals == std::string::npos) return wrong;
+  const auto part = parse_number(text.substr(equals + 1), option("straggler"));
+  if (!part) return part.error();
+  if (!(*part > 0 && *part <= 1)) return Diagnostic{option("straggler"), "expected a part of the speed above 0 and up to 1, found " + quoted(text)};
+  const std::vector<std::string> pieces = split(text.substr(0, equals), '.');
+  if (pieces.size() != mesh.axes().size()) return wrong;
+  Coordinates coordinates;
+  for (std::size_t a = 0; a < pieces.size(); ++a) {
+    const auto coordinate = parse_integer(pieces[a], 0, mesh.axes()[a].size - 1, option("straggler"));
+    if (!coordinate) return wrong;
+    coordinates.push_back(static_cast<int>(*coordinate));
+  }
+  return std::pair{mesh.device(coordinates), *part};
+}
+
+/// Of each device, as --straggler says.
+Expected<std::vector<double>> speeds_of(const Options& options, const Mesh& mesh) {
+  std::vector<double> speeds(static_cast<std::size_t>(mesh.devices()), 1.0);
+  for (const std::string& text : options.texts("straggler")) {
+    const auto slow = slow_rank(text, mesh);
+    if (!slow) return slow.error();
+    speeds[slow->first.index()] = slow->second;
+  }
+  return speeds;
+}
+
+/// Work lasts what the model says that it takes on the machine, over the rank's part of its speed.
+Pacing pacing_of(const Request& request, const Schedule& lowered, const RankRunner& runner, double speed) {
+  Pacing pacing{request.effort.between_looks, {}, !request.options.flag("check")};
   if (!request.pace) return pacing;
   for (const RankTask& task : runner.tasks()) {
     const Activity& activity = runner.graph().activities[task.activity];
     const Program& program = lowered.programs[activity.program];
-    pacing.least.push_back(task.on_core ? cost_of(*request.pace, program, program.tasks[activity.task.index()]).work : Seconds{});
+    const bool works = task.part == RankTask::Part::work;
+    const Seconds whole = works ? cost_of(*request.pace, program, program.tasks[activity.task.index()]).work : Seconds{};
+    pacing.least.push_back(task.on_core ? 1 / speed * whole : whole);  // as the model has it: a slow device is one whose core is slow
   }
   return pacing;
 }
@@ -193,7 +233,9 @@ int run_schedule(const Request& request, const Team& team, Console& console) {
   const auto runner = RankRunner::make(*lowered, team, memory_limit);
   if (const Status made = team.agree(runner ? success() : Status{runner.error()}); !made) return fail(made.error());
 
-  (*runner)->set_pacing(pacing_of(request, *lowered, **runner));
+  const auto speeds = speeds_of(options, lowered->mesh);
+  if (!speeds) return fail(speeds.error());
+  (*runner)->set_pacing(pacing_of(request, *lowered, **runner, (*speeds)[static_cast<std::size_t>(team.rank())]));
   const Measured measured = measure(**runner, team, {request.repeat, options.flag("check"), request.seed});
   if (const Status worked = worked_on_its_data(**runner, team); !worked) return fail(worked.error());
   std::optional<Verdict> verdict;

@@ -50,12 +50,16 @@ std::string summary_text(const ErrorSummary& summary) {
   return fmt::format("median {}, 95th percentile {} ({} rows)", percent(summary.median), percent(summary.p95), summary.rows);
 }
 
-/// A table without its column `at`, if nothing stands in it below the heading.
+/// Removes the column `at` if nothing stands in it below the heading; says whether it did.
+bool without_empty(std::vector<std::vector<std::string>>& rows, std::size_t at) {
+  if (!std::all_of(rows.begin() + 1, rows.end(), [at](const auto& row) { return row[at].empty(); })) return false;
+  for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(at));
+  return true;
+}
+
+/// A table without its column `at`, if that is empty.
 std::string table_without_empty(std::vector<std::vector<std::string>> rows, std::size_t at, std::size_t left) {
-  if (std::all_of(rows.begin() + 1, rows.end(), [at](const auto& row) { return row[at].empty(); })) {
-    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(at));
-    if (at < left) --left;
-  }
+  if (without_empty(rows, at) && at < left) --left;
   return table(rows, left);
 }
 
@@ -153,6 +157,8 @@ Json json_of(const Observation& o) {
   if (!o.slice.empty()) row.set("slice", o.slice);
   if (o.groups > 1) row.set("groups", o.groups);
   if (is_training_step(o)) row.update(Json{{"step", o.step}, {"pods", o.pods}});
+  if (is_run(o)) row.set("run", o.run);
+  if (o.spread) row.set("spread", *o.spread);
   return row;
 }
 
@@ -170,6 +176,7 @@ Json json_of(const DatasetValidation& validation) {
              {"counted", found.counted},
              {"fitted_rows", found.fitted}};
     one.update(json_of(found.errors));
+    if (found.spread) one.set("median_spread", *found.spread);
     one.update(Json{{"bound", json_of(found.bound)}, {"no_bound", or_null(found.no_bound)}, {"ok", found.ok}});
     if (has_sizes(found)) {
       Json sizes = Json::object();
@@ -215,6 +222,7 @@ Json json_of(const DatasetValidation& validation) {
 std::string observation_text(const Observation& o) {
   std::string text = o.m > 0 && o.op == ObservedOp::matmul ? fmt::format("matmul {}x{}x{}", o.m, o.n, o.k)
                                                            : fmt::format("{} {}", name_of(o.op), to_exact_text(o.bytes));
+  if (is_run(o)) return fmt::format("{} on {}", o.run, o.devices);
   if (is_training_step(o)) return fmt::format("{} {} on {}{}", name_of(o.op), o.step, o.devices, o.pods > 1 ? fmt::format(" of {} slices", o.pods) : "");
   if (is_fft(o)) text = fmt::format("{} {}^3 as {}", name_of(o.op), o.points, fmt::join(o.mesh, "x"));
   if (is_composite(o)) text += fmt::format(" with {}x{}x{}", o.m, o.n, o.k);
@@ -226,12 +234,13 @@ std::string validation_table(const std::vector<DatasetValidation>& validations, 
   std::string text;
   if (rows)
     for (const DatasetValidation& validation : validations) text += validation.dataset + "\n" + row_table(validation) + "\n";
-  std::vector<std::vector<std::string>> lines{{"dataset", "rung", "case", "hypothesis", "fitted", "predicted", "median", "95th", "bound", ""}};
+  std::vector<std::vector<std::string>> lines{{"dataset", "rung", "case", "hypothesis", "fitted", "predicted", "median", "95th", "noise", "bound", ""}};
   for (const DatasetValidation& validation : validations)
     for (const ValidatedCase& found : validation.cases)
       lines.push_back({validation.dataset, rung_text(found), found.name, found.hypothesis, std::to_string(found.fitted),
-                       std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), bound_text(found),
+                       std::to_string(found.errors.rows), percent(found.errors.median), percent(found.errors.p95), found.spread ? percent(*found.spread) : "", bound_text(found),
                        found.ok ? (found.counted ? "" : "not counted") : "ABOVE"});
+  without_empty(lines, 8);
   text += table_without_empty(std::move(lines), 3, 4) + "\n";
   if (const std::string sizes = size_table(validations); !sizes.empty()) text += sizes + "\n";
   text += pool_table(pooled(validations));

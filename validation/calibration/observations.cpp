@@ -1,5 +1,7 @@
 #include "validation/calibration/observations.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -14,8 +16,9 @@ namespace podsim {
 namespace {
 
 // In the order of the enums.
-constexpr std::array<std::string_view, 12> op_names = {"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "broadcast", "reduce",
-                                                       "permute",    "matmul",         "hbm_copy",   "fft",        "ifft",      "training-step"};
+constexpr std::array<std::string_view, 13> op_names = {"all-gather", "reduce-scatter", "all-reduce", "all-to-all", "broadcast", "reduce",
+                                                       "permute",    "matmul",         "hbm_copy",   "fft",        "ifft",      "training-step",
+                                                       "run"};
 constexpr std::array<std::string_view, 4> schedule_names = {"unknown", "plain", "overlapped", "bidirectional"};
 
 template <class Enum, std::size_t n>
@@ -33,10 +36,10 @@ Diagnostic no_such(const CsvField& field, std::string_view noun, const std::arra
 }
 
 // The columns, in the order in which they are written.
-enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, slice, groups, in_place, latency_ms, points, mesh, step, pods, column_count };
+enum Column { op, devices, bytes, seconds, axis, array_dim, dtype, m, n, k, schedule, source, slice, groups, in_place, latency_ms, points, mesh, step, pods, run_name, spread, column_count };
 constexpr std::array<std::string_view, column_count> column_names = {"op", "devices", "bytes",    "seconds", "axis",  "array_dim", "dtype",    "m",
                                                                      "n",  "k",       "schedule", "source",  "slice", "groups",    "in_place", "latency_ms",
-                                                                     "points", "mesh", "step", "pods"};
+                                                                     "points", "mesh", "step", "pods", "run", "spread"};
 constexpr int required_columns = 4;
 
 // So that no product of two of them is more than 64 bits hold.
@@ -68,15 +71,8 @@ class RowReader {
     if (!value) return fail(prefixed(column, value.error())), 0;
     return *value;
   }
-  double positive(Column column) {
-    const CsvField* found = field(column);
-    if (found == nullptr) return fail({row_.where, "this row has no " + std::string{column_names[column]}}), 0;
-    double value = 0;
-    const char* end = found->text.data() + found->text.size();
-    const auto [rest, status] = std::from_chars(found->text.data(), end, value);
-    if (status == std::errc{} && rest == end && value > 0 && std::isfinite(value)) return value;
-    return fail({found->where, std::string{column_names[column]} + " must be a positive number, got " + quoted(found->text)}), 0;
-  }
+  double positive(Column column) { return number(column, [](double value) { return value > 0; }, "a positive number"); }
+  double not_negative(Column column) { return number(column, [](double value) { return value >= 0; }, "a number that is not negative"); }
 
   Expected<Observation> read();
   /// A row of a table of products: without op, devices, bytes.
@@ -86,10 +82,21 @@ class RowReader {
   static Diagnostic prefixed(Column column, const Diagnostic& problem) {
     return {problem.where, std::string{column_names[column]} + ": " + problem.message};
   }
+  template <class Allowed>
+  double number(Column column, Allowed allowed, std::string_view expected) {
+    const CsvField* found = field(column);
+    if (found == nullptr) return fail({row_.where, "this row has no " + std::string{column_names[column]}}), 0;
+    double value = 0;
+    const char* end = found->text.data() + found->text.size();
+    const auto [rest, status] = std::from_chars(found->text.data(), end, value);
+    if (status == std::errc{} && rest == end && allowed(value) && std::isfinite(value)) return value;
+    return fail({found->where, fmt::format("{} must be {}, got {}", column_names[column], expected, quoted(found->text))}), 0;
+  }
   void read_shape(Observation& row);
   void read_place(Observation& row);
   void read_fft(Observation& row);
   void read_step(Observation& row);
+  void read_run(Observation& row);
 
   const CsvRow& row_;
   const std::array<int, column_count>& positions_;
@@ -105,10 +112,10 @@ Expected<Observation> RowReader::read() {
   if (!found_op) return no_such(*name, "operation", op_names);
   row.op = *found_op;
   row.devices = static_cast<int>(count(devices, most_devices));
-  if (row.op != ObservedOp::matmul && !is_training_step(row))
+  if (row.op != ObservedOp::matmul && !is_described(row))
     row.bytes = Bytes{count(bytes, most_bytes)};
   else if (const CsvField* found = field(bytes); found != nullptr && found->text != "0")
-    absent(bytes, is_training_step(row) ? "a training step" : "a matmul");
+    absent(bytes, is_training_step(row) ? "a training step" : is_run(row) ? "a run" : "a matmul");
   row.time = Seconds{positive(seconds)};
   const bool local = row.op == ObservedOp::matmul || row.op == ObservedOp::hbm_copy;
   if (local) {
@@ -138,6 +145,8 @@ Expected<Observation> RowReader::read() {
   read_place(row);
   read_fft(row);
   read_step(row);
+  read_run(row);
+  if (field(spread) != nullptr) row.spread = not_negative(spread);
   if (const CsvField* found = field(source)) row.source = found->text;
   if (problem_) return *problem_;
   return row;
@@ -162,7 +171,7 @@ Expected<Observation> RowReader::read_product() {
 
 void RowReader::read_shape(Observation& row) {
   const bool any = field(m) != nullptr || field(n) != nullptr || field(k) != nullptr;
-  if (row.op == ObservedOp::hbm_copy || is_fft(row) || is_training_step(row)) {
+  if (row.op == ObservedOp::hbm_copy || is_fft(row) || is_described(row)) {
     for (const Column column : {m, n, k}) absent(column, "op " + std::string{name_of(row.op)});
   } else if (any || row.op == ObservedOp::matmul) {
     row.m = count(m, most_elements);
@@ -217,10 +226,18 @@ void RowReader::read_step(Observation& row) {
   if (row.devices % row.pods != 0) fail({field(pods)->where, std::to_string(row.devices) + " devices are not on " + std::to_string(row.pods) + " equal slices"});
 }
 
+void RowReader::read_run(Observation& row) {
+  const std::string noun = "op " + std::string{name_of(row.op)};
+  if (!is_run(row)) return absent(run_name, noun);
+  for (const Column column : {axis, array_dim, dtype, schedule, groups, in_place, slice}) absent(column, noun);
+  if (const CsvField* found = field(run_name)) row.run = found->text;
+  else fail({row_.where, "this row has no run: the name that its study has for it"});
+}
+
 /// m, n, k and one time, and nothing that products of one device do not have.
 bool is_product_table(const std::array<int, column_count>& positions) {
   const auto has = [&](Column column) { return positions[column] >= 0; };
-  for (const Column column : {op, devices, bytes, axis, array_dim, schedule, step})
+  for (const Column column : {op, devices, bytes, axis, array_dim, schedule, step, run_name})
     if (has(column)) return false;
   return has(m) && has(n) && has(k) && has(seconds) != has(latency_ms);
 }
@@ -254,7 +271,7 @@ std::string text_of(const Observation& row, Column column) {
   switch (column) {
     case op: return std::string{name_of(row.op)};
     case devices: return std::to_string(row.devices);
-    case bytes: return row.op == ObservedOp::matmul || is_training_step(row) ? std::string{} : std::to_string(row.bytes.count());
+    case bytes: return row.op == ObservedOp::matmul || is_described(row) ? std::string{} : std::to_string(row.bytes.count());
     case seconds: return number_text(row.time.count());
     case axis: return row.axis;
     case array_dim: return row.array_dim ? std::to_string(*row.array_dim) : std::string{};
@@ -271,6 +288,8 @@ std::string text_of(const Observation& row, Column column) {
     case mesh: return row.mesh.empty() ? std::string{} : std::to_string(row.mesh[0]) + "x" + std::to_string(row.mesh[1]);
     case step: return row.step;
     case pods: return row.pods == 1 ? std::string{} : std::to_string(row.pods);
+    case run_name: return row.run;
+    case spread: return row.spread ? number_text(*row.spread) : std::string{};
     case latency_ms:
     case column_count: break;
   }
@@ -316,7 +335,7 @@ std::vector<Diagnostic> doubts_about(const std::vector<Observation>& observation
     const std::string name{name_of(o.op)};
     auto doubt = doubt_about("observed time", seconds, "the time of " + name);
     if (!doubt && flops > 0) doubt = doubt_about("observed rate of a product", flops / seconds, "the rate of " + name);
-    if (!doubt && flops == 0 && !is_fft(o) && !is_training_step(o)) doubt = doubt_about("observed bandwidth", static_cast<double>(o.bytes.count()) / seconds, "the bytes of " + name + " per second");
+    if (!doubt && flops == 0 && !is_fft(o) && !is_described(o)) doubt = doubt_about("observed bandwidth", static_cast<double>(o.bytes.count()) / seconds, "the bytes of " + name + " per second");
     if (doubt) doubts.push_back({o.where, *std::move(doubt)});
   }
   return doubts;

@@ -14,8 +14,8 @@
 namespace podsim {
 
 /// The observed operation. Collective kinds are those of `run --collective`; a permute is one shift by 1 on all devices. fft, ifft: of three dimensions.
-/// training_step: a whole one, which the study of its dataset describes.
-enum class ObservedOp { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute, matmul, hbm_copy, fft, ifft, training_step };
+/// training_step: a whole one, which the study of its dataset describes. run: whatever `podsim run` simulates, as that study describes it.
+enum class ObservedOp { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, permute, matmul, hbm_copy, fft, ifft, training_step, run };
 std::string_view name_of(ObservedOp op);  // "all-gather", "hbm_copy"
 std::optional<ObservedOp> observed_op_named(std::string_view name);
 
@@ -27,7 +27,7 @@ std::string_view name_of(ObservedSchedule schedule);
 std::optional<ObservedSchedule> observed_schedule_named(std::string_view name);
 
 /// One row. `bytes` is the argument of `run --bytes`: the input per device (hbm_copy: the bytes copied, read once and written once); unused for a
-/// matmul and a training step; of an FFT the complex block of a device. `devices` is the number that take part: for a collective along one axis its ring, not the mesh. m, n, k are the whole product that each
+/// matmul, a training step and a run; of an FFT the complex block of a device. `devices` is the number that take part: for a collective along one axis its ring, not the mesh. m, n, k are the whole product that each
 /// device computes; with a collective: after an all-gather of [m/devices, k] or [k/devices, n], or before a reduce-scatter of [m, n].
 struct Observation {
   ObservedOp op = ObservedOp::all_gather;
@@ -45,12 +45,17 @@ struct Observation {
   std::vector<int> mesh{};           // of an FFT: how many devices divide its first dimension, and its second
   std::string step{};                // of a training step: its name in the study
   int pods = 1;                      // of a training step: the number of slices
+  std::string run{};                 // of a run: its name in the study
+  std::optional<double> spread{};    // of the times that were repeated: (longest - least) / the time of the row
   ObservedSchedule schedule = ObservedSchedule::unknown;
   std::string source{};    // the origin of the row
   SourceLocation where{};  // in the file that it was read from
 };
 
 inline bool is_training_step(const Observation& o) { return o.op == ObservedOp::training_step; }
+inline bool is_run(const Observation& o) { return o.op == ObservedOp::run; }
+/// Whether the study of its dataset describes a row.
+inline bool is_described(const Observation& o) { return is_training_step(o) || is_run(o); }
 inline bool is_fft(const Observation& o) { return o.op == ObservedOp::fft || o.op == ObservedOp::ifft; }
 
 /// Whether a row is a collective with a matmul.
@@ -60,7 +65,7 @@ inline bool is_composite(const Observation& o) { return o.m > 0 && o.op != Obser
 inline Bytes tensor_bytes(const Observation& o) { return o.op == ObservedOp::all_gather ? std::int64_t{o.devices} * o.bytes : o.bytes; }
 
 /// Reads CSV with the heading `op,devices,bytes,seconds` and optional columns axis, array_dim, dtype, m, n, k, schedule, source, slice, groups,
-/// in_place (yes or no), points, mesh ("2x4"), step, pods, in any order; `#` begins a comment line. Numbers have no unit: bytes and seconds. A table of products of one device needs no
+/// in_place (yes or no), points, mesh ("2x4"), step, pods, run, spread, in any order; `#` begins a comment line. Numbers have no unit: bytes and seconds. A table of products of one device needs no
 /// more than `m,n,k,latency_ms` (or seconds), with optional columns dtype and source. Errors, with `file:line:column`: unknown or missing columns,
 /// unknown operations,
 /// numbers that are not positive or too large to multiply (2^20 devices, 2^42 bytes, 2^30 rows or columns), fields that do not belong to the

@@ -65,6 +65,23 @@ TEST(Observations, ATrainingStepHasANameAndSlices) {
   EXPECT_EQ(error_of(heading + "all-gather,8,4096,1,,22B,\n"), "obs.csv:2:22: step does not belong to op all-gather, got \"22B\"");
 }
 
+TEST(Observations, ARunHasANameAndAnyRepeatedRowASpread) {
+  const std::string heading = "op,devices,bytes,seconds,run,spread\n";
+  const std::string text = heading + "all-gather,8,4096,0.001,,0.02\nrun,16,,0.25,\"gemm: cannon, 4x4\",0\nrun,4,,0.5,pipeline: 1f1b,\n";
+  const auto rows = rows_in(text);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_TRUE(is_run(rows[1]) && is_described(rows[1]) && !is_composite(rows[1]) && !is_described(rows[0]));
+  EXPECT_EQ(rows[1].run, "gemm: cannon, 4x4");
+  EXPECT_EQ(rows[0].spread, 0.02);
+  EXPECT_EQ(rows[1].spread, 0.0);
+  EXPECT_EQ(rows[2].spread, std::nullopt);
+  EXPECT_EQ(write_observations(rows), text);
+  EXPECT_EQ(error_of(heading + "run,16,,1,,\n"), "obs.csv:2:1: this row has no run: the name that its study has for it");
+  EXPECT_EQ(error_of(heading + "run,16,8,1,a,\n"), "obs.csv:2:8: bytes does not belong to a run, got \"8\"");
+  EXPECT_EQ(error_of(heading + "all-gather,8,4096,1,a,\n"), "obs.csv:2:21: run does not belong to op all-gather, got \"a\"");
+  EXPECT_EQ(error_of(heading + "run,16,,1,a,-0.1\n"), "obs.csv:2:13: spread must be a number that is not negative, got \"-0.1\"");
+}
+
 TEST(Observations, ATableOfProductsNeedsNoMoreThanExtentsAndTimes) {
   const auto rows = rows_in("# a library's kernels\nm,n,k,latency_ms\n16,4096,8192,0.0251\n1,32,64,3e-3\n");
   ASSERT_EQ(rows.size(), 2U);

@@ -1,12 +1,14 @@
 """What `ip -batch` and `tc -batch` read to make a lab. Text alone: nothing here asks the kernel."""
 
-from network import HEAD_ADDRESS, address, hardware_address, management_address
+from network import FRAME, HEAD_ADDRESS, PAYLOAD, address, hardware_address, management_address
 
 HEAD = "head"  # the namespace of mpirun
 PROBE = "probe"  # and one that shows what the kernel has
 FIRST_TABLE = 1000  # of routing tables: one per cable whose use depends on the source
-BURST_BYTES = 3028  # two full packets: what may leave at once; the kernel's timers are finer than what they take
 QUEUE_BYTES = 4 * 1024 * 1024  # waiting at the end of a cable: as much as one connection may have on its way (tcp_wmem), so that one alone loses nothing, as on links with credits
+# Nothing is lost, so a connection may send what the queue holds from the beginning, and never takes an answer that waits behind data for a loss.
+WINDOW = f"initcwnd {QUEUE_BYTES // PAYLOAD} initrwnd {QUEUE_BYTES // PAYLOAD} rto_min 10s"
+LATE_S = 150e-6  # of the kernel's timers: what would have passed meanwhile may leave at once
 
 
 def namespace(lab, node):
@@ -56,7 +58,7 @@ def node(network, n):
     ends = dict(own)
 
     def over(number):
-        return f"via {address(ends[number].other(n))} dev cable{number} onlink src {address(n)}"
+        return f"via {address(ends[number].other(n))} dev cable{number} onlink src {address(n)} {WINDOW}"
 
     for chip, number in enumerate(network.next_cable[n]):
         if number is not None:
@@ -69,12 +71,17 @@ def node(network, n):
     return lines
 
 
+def burst_bytes(rate):
+    """What a token bucket holds: a full packet, and no more than late timers need. The first packets of a message pass by it for nothing (README.md)."""
+    return FRAME + round(rate * LATE_S)
+
+
 def shaping(network, n):
     """For tc, in the namespace of a node: the rate of each cable in the direction away from it."""
     lines = []
     for number, cable in network.cables_at(n):
-        rate = round(8 * cable.rate(n))
-        lines.append(f"qdisc add dev cable{number} root tbf rate {rate}bit burst {BURST_BYTES} limit {QUEUE_BYTES}")
+        rate = cable.rate(n)
+        lines.append(f"qdisc add dev cable{number} root tbf rate {round(8 * rate)}bit burst {burst_bytes(rate)} limit {QUEUE_BYTES}")
     return lines
 
 
@@ -90,6 +97,7 @@ SETTINGS = {
     "net/ipv4/tcp_congestion_control": "reno",
     "net/ipv4/tcp_slow_start_after_idle": "0",
     "net/ipv4/tcp_no_metrics_save": "1",
+    "net/ipv4/tcp_early_retrans": "0",
     "net/ipv4/tcp_wmem": f"4096 {QUEUE_BYTES} {QUEUE_BYTES}",
     "net/ipv4/tcp_rmem": f"4096 {2 * QUEUE_BYTES} {4 * QUEUE_BYTES}",
     "net/ipv6/conf/all/disable_ipv6": "1",

@@ -19,7 +19,10 @@ sys.path.insert(0, str(HERE))
 import batches  # noqa: E402
 import mpi  # noqa: E402
 import network  # noqa: E402
+import runs  # noqa: E402
+import study  # noqa: E402
 import survey  # noqa: E402
+import tables  # noqa: E402
 
 PODSIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]) else None
 RATE = ["--set", "link.bandwidth=10MB/s"]
@@ -125,10 +128,19 @@ class Words(unittest.TestCase):
         self.assertEqual(survey.neighbours(network.read_network(routes_of(*TOPOLOGIES["switches"]), "switches")), [0, 1])
 
     def test_a_survey_measures_no_message_that_a_bucket_holds_in_part(self):
-        self.assertEqual(survey.sizes(1 << 18), [1 << 16, 1 << 17, 1 << 18])
+        self.assertEqual(survey.sizes(1 << 19), [1 << 17, 1 << 18, 1 << 19])
         self.assertGreaterEqual(survey.sizes(1 << 20)[0] / 2, survey.LEAST_MESSAGE)
         with self.assertRaisesRegex(network.LabError, "--max-bytes"):
             survey.sizes(1000)
+
+    def test_a_bucket_holds_a_packet_and_what_late_timers_need(self):
+        self.assertEqual(batches.burst_bytes(1.25e6), 1514 + 187)
+        self.assertEqual(batches.burst_bytes(5e6), 1514 + 750)
+
+    def test_ranks_that_never_sleep_get_no_priority(self):
+        self.assertEqual(mpi.priority(["podsim_mpirun", "--between-looks", "0s"]), [])
+        self.assertEqual(mpi.priority(["podsim_mpirun", "--between-looks", "0.0ms"]), [])
+        self.assertEqual(mpi.priority(["podsim_mpirun", "--between-looks", "0.2ms"]), mpi.priority([]))
 
     def test_the_agent_enters_the_namespace_of_a_management_address(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -140,6 +152,48 @@ class Words(unittest.TestCase):
                 words = [str(HERE / "agent"), network.management_address(node), "orted", "-x"]
                 told = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
                 self.assertEqual(told, f"netns exec lab-{node} unshare --uts sh -c hostname lab-{node}; exec orted -x\n")
+
+
+class Studies(unittest.TestCase):
+    """The study of the dataset lab_4x4, and what is made of its measurements."""
+
+    def test_the_stored_runs_are_those_of_the_script(self):
+        text = (study.FOLDER / "validation.textproto").read_text(encoding="utf-8")
+        self.assertEqual(text[text.index(runs.MARK) :], runs.section(), "python3 validation/lab/runs.py validation/datasets/lab_4x4/validation.textproto")
+        self.assertEqual(study.read_runs(study.FOLDER), [(name, {field: str(value) for field, value in fields.items()}) for name, fields in runs.runs()])
+        self.assertGreaterEqual(len(runs.runs()), 300)
+
+    def test_options_of_a_run(self):
+        fields = {"slice": "4", "training": "layers.textproto", "slice_count": "2"}
+        self.assertEqual(study.words_of(pathlib.Path("/f"), fields), ["--slice", "4", "--training", "/f/layers.textproto", "--slice-count", "2"])
+
+    def test_a_study_that_was_cut_off_in_a_line_goes_on_with_that_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            head = "# a computer\n" + ",".join(study.COLUMNS) + "\n"
+            pathlib.Path(folder, "measurements.csv").write_text(head + "a,4,2026-11-30T07:00:00Z,1.0,0.010000,0.020000 0.021000\nb,4,2026-11-30T07:00:05Z,1.0,0.01", encoding="utf-8")
+            found = study.read_measured(pathlib.Path(folder))
+        self.assertEqual(list(found), ["a"])
+        self.assertEqual(found["a"]["seconds"], [0.02, 0.021])
+        self.assertAlmostEqual(study.spread(found["a"]["seconds"]), 0.001 / 0.0205)
+
+    def test_pairs_and_slice_counts_of_what_was_measured(self):
+        class Found:
+            folder = None
+            fields = {name: fields for name, fields in study.read_runs(study.FOLDER) if name.startswith("gemm:")}
+            rows = {name: {"error": 0.0} for name in fields}
+
+            def measured(self, name):
+                return 1.0 if "S=4" in name else 2.0
+
+            def predicted(self, name):
+                return 1.0 if "S=4" in name else 0.5 if "S=8" in name else 2.0
+
+        found = Found()
+        self.assertTrue(all(len({found.fields[name]["gemm"] for name in names}) == 1 for names in tables.variants(found)))
+        lines = tables.best_counts(found).splitlines()
+        self.assertIn("| row=4,col=4 | m=512,n=512,k=512 | forward | 1, 2, 4, 8, 16 | 8 | 4 | 100.0 % |", lines)
+        self.assertIn("| row=16,col=1 | m=512,n=512,k=512 | forward | 1, 2, 4 | 4 | 4 | 0.0 % |", lines)
+        self.assertIn("| products |", tables.order(found))
 
 
 class Program(unittest.TestCase):

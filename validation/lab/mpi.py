@@ -16,6 +16,9 @@ ROOT = HERE.parents[1]
 EAGER_BYTES = 1 << 20
 # How long a rank that waits sleeps: a hundredth of a message of 128 KiB, and it takes no core from the network stacks.
 BETWEEN_LOOKS = "200us"
+# Ranks come before everything else on this computer's cores when they wake up: README.md says what that is worth. All of Open MPI does, as a rank that waits in
+# MPI_Init looks all the time and would keep its daemons from a core.
+FIRST = ["chrt", "--fifo", "1"]
 
 
 def chips_named(text, network):
@@ -41,6 +44,13 @@ def program(name):
     return os.path.abspath(found)
 
 
+def priority(arguments):
+    """FIRST; nothing where this computer gives no such priority, or where ranks look all the time and would leave no core to others."""
+    if "--between-looks" in arguments and re.match(r"0+(\.0*)?[a-z]", arguments[arguments.index("--between-looks") + 1]):
+        return []
+    return FIRST if shutil.which(FIRST[0]) and subprocess.run([*FIRST, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0 else []
+
+
 def words(lab, chips, session, what):
     """The command line. Messages go over the cables, everything that starts and watches ranks over the management network."""
     settings = {
@@ -61,7 +71,7 @@ def words(lab, chips, session, what):
         "orte_tmpdir_base": session,
         "odls_base_sigkill_timeout": "0",
     }
-    command = ["setpriv", "--pdeathsig", "TERM", "--", "ip", "netns", "exec", batches.namespace(lab, batches.HEAD)]
+    command = ["setpriv", "--pdeathsig", "TERM", "--", *priority(what), "ip", "netns", "exec", batches.namespace(lab, batches.HEAD)]
     command += ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--map-by", "node", "-n", str(len(chips)), "--host", ",".join(management_address(chip) for chip in chips)]
     for name, value in settings.items():
         command += ["--mca", name, value]

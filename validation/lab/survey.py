@@ -7,14 +7,13 @@ import pathlib
 import subprocess
 import tempfile
 
-import batches
 import mpi
-from network import LabError
+from network import FRAME, LabError
 
 # One message at a time; one each way; and one each way that is added up on arrival.
 OPERATIONS = {"broadcast": [], "permute": ["--shift", "1"], "all-reduce": []}
-# What a bucket holds passes at once, whatever its rate: of messages that are not much longer, a time says little of the rate.
-LEAST_MESSAGE = 10 * batches.BURST_BYTES
+# What a bucket holds, a packet and a little more, passes at once, whatever its rate: of messages that are not much longer, a time says little of the rate.
+LEAST_MESSAGE = 40 * FRAME
 
 
 def add_options(verb):

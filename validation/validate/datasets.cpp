@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "sim/base/blame.hpp"
@@ -12,6 +13,8 @@
 #include "sim/machine/machine_fields.hpp"
 #include "topologies/machines.hpp"
 #include "validation/validate/embedded_datasets.hpp"
+#include "workloads/scenario/known_objects.hpp"
+#include "workloads/training/model.hpp"
 
 namespace podsim {
 
@@ -66,6 +69,24 @@ Expected<Machine> machine_of(const Study& study, const std::string& dataset) {
   return machine;
 }
 
+/// Models of a study's runs whose files lie beside it.
+Status read_models(Study& study, const std::string& dataset) {
+  KnownObjects known;
+  for (const StudyRun& run : study.runs) {
+    if (!run.fields.has("training")) continue;
+    const std::string name = run.fields.text("training");
+    if (!name.ends_with(".textproto") || known.models.contains(name)) continue;
+    const auto file = file_of(dataset, name);
+    if (!file) return file.error().where.file.empty() ? blamed_on(run.fields.where("training"), file.error()) : file.error();
+    auto model = read_training_model(file->text, file->path);
+    if (!model) return model.error();
+    known.models.emplace(name, *std::move(model));
+  }
+  const auto shared = std::make_shared<const KnownObjects>(std::move(known));
+  for (StudyRun& run : study.runs) run.fields.known = shared;
+  return success();
+}
+
 }  // namespace
 
 std::vector<std::string> shipped_datasets() {
@@ -98,6 +119,7 @@ Expected<Dataset> find_dataset(const std::string& name_or_folder) {
   if (!file) return file.error();
   auto study = read_study(file->text, file->path);
   if (!study) return study.error();
+  if (const Status read = read_models(*study, name_or_folder); !read) return read.error();
   auto machine = machine_of(*study, name_or_folder);
   if (!machine) return machine.error();
   const std::filesystem::path path{name_or_folder};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -50,6 +51,7 @@ class StudyReader {
     for (int h = 0; h < message_.hypothesis_size(); ++h) study.hypotheses.push_back(hypothesis(message_.hypothesis(h), root_.at("hypothesis", h)));
     for (int m = 0; m < message_.training_model_size(); ++m) models_.push_back(training_model_of(message_.training_model(m), file_, root_.at("training_model", m)));
     for (int s = 0; s < message_.step_size(); ++s) study.steps.push_back(step(message_.step(s), root_.at("step", s)));
+    for (int r = 0; r < message_.run_size(); ++r) study.runs.push_back(run(message_.run(r), root_.at("run", r)));
     if (study.hypotheses.empty()) study.hypotheses.push_back({"as podsim runs it", {}});
     if (with_cases && message_.case__size() == 0) file_.problem(Diagnostic{{name_, 1, 1}, "expected at least one case { ... }, found none"});
     for (int c = 0; c < message_.case__size(); ++c) {
@@ -137,6 +139,14 @@ class StudyReader {
     return result;
   }
 
+  StudyRun run(const proto::Study::Run& message, const Place& place) {
+    StudyRun result{message.name(), read_fields(message.scenario(), file_, place.at("scenario")), file_.where(place)};
+    for (const char* field : {"machine", "set"})
+      if (result.fields.has(field)) file_.problem({result.fields.where(field), std::string{field} + " does not belong to a run of a study, whose machine is that of its case"});
+    if (!run_names_.insert(message.name()).second) file_.problem(place.at("name"), "there is a run " + quoted(message.name()) + " already");
+    return result;
+  }
+
   Hypothesis hypothesis(const proto::Study::Hypothesis& message, const Place& place) {
     Hypothesis result{message.name(), {}};
     const Place matmul = place.at("matmul");
@@ -190,6 +200,7 @@ class StudyReader {
     rows.meshes.assign(message.mesh().begin(), message.mesh().end());
     rows.steps.assign(message.step().begin(), message.step().end());
     rows.pods.assign(message.pods().begin(), message.pods().end());
+    rows.runs.assign(message.run().begin(), message.run().end());
     rows.system = system_of(message, place);
     return rows;
   }
@@ -251,6 +262,7 @@ class StudyReader {
   const std::string& name_;
   Place root_;
   std::vector<TrainingModel> models_;  // the study's own
+  std::set<std::string> run_names_;
 };
 
 template <class T>
@@ -265,6 +277,7 @@ bool passes(const RowFilter& filter, const Observation& observation) {
   if (tensor_bytes(observation) < filter.least || !among(filter.groups, observation.groups) || !among(filter.points, observation.points)) return false;
   if (!among(filter.steps, observation.step) || !among(filter.pods, observation.pods)) return false;
   if (!among(filter.meshes, observation.mesh.empty() ? std::string{} : fmt::format("{}", fmt::join(observation.mesh, "x")))) return false;
+  if (!filter.runs.empty() && std::ranges::none_of(filter.runs, [&](const std::string& begin) { return is_run(observation) && observation.run.starts_with(begin); })) return false;
   return among(filter.ops, observation.op) && among(filter.devices, observation.devices) && among(filter.schedules, observation.schedule);
 }
 

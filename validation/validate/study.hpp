@@ -26,6 +26,7 @@ struct RowFilter {
   std::vector<std::string> meshes;
   std::vector<std::string> steps;    // of training steps
   std::vector<int> pods;
+  std::vector<std::string> runs;     // how names of runs begin
   std::optional<Fields> system;      // without a machine
   SourceLocation where;
 };
@@ -79,6 +80,13 @@ struct StudyStep {
   SourceLocation where;
 };
 
+/// A run that rows name: fields of a scenario without a machine.
+struct StudyRun {
+  std::string name;
+  Fields fields;
+  SourceLocation where;
+};
+
 /// What the host takes in every measured time.
 struct HostTime {
   Seconds time;
@@ -92,6 +100,7 @@ struct Study {
   std::optional<Fields> system;
   std::optional<HostTime> host;
   std::vector<StudyStep> steps;
+  std::vector<StudyRun> runs;
   std::vector<Hypothesis> hypotheses;  // at least one: what `podsim run` does
   std::vector<StudyCase> cases;
   std::vector<std::string> same_machine;  // datasets of other sources

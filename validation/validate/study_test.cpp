@@ -111,6 +111,29 @@ case { name: "d" rung: other_sizes no_bound: "why" }
   EXPECT_TRUE(passes(study->cases[1].predict.at(0), o)) << "all rows";
 }
 
+TEST(Study, RunsAreScenariosThatRowsNameByHowTheyBegin) {
+  const std::string a_case = "case { name: \"c\" rung: composite predict { run: \"gemm:\" } no_bound: \"w\" }\n";
+  const auto study = read_study(head + a_case + "run { name: \"gemm: cannon\" scenario { slice: \"4x4\" gemm: \"64,64,64\" algorithm: \"cannon\" slice_count: 2 } }\n", "s");
+  ASSERT_TRUE(study) << to_text(study.error());
+  ASSERT_EQ(study->runs.size(), 1U);
+  EXPECT_EQ(study->runs[0].name, "gemm: cannon");
+  EXPECT_EQ(study->runs[0].fields.text("algorithm"), "cannon");
+  EXPECT_EQ(study->runs[0].where, (SourceLocation{"s", 5, 1}));
+  Observation row;
+  row.op = ObservedOp::run, row.run = "gemm: cannon";
+  const RowFilter& filter = study->cases[0].predict[0];
+  EXPECT_TRUE(passes(filter, row));
+  row.run = "pipeline: 1f1b";
+  EXPECT_FALSE(passes(filter, row));
+  row.op = ObservedOp::all_gather, row.run.clear();
+  EXPECT_FALSE(passes(filter, row));
+  const std::string run = "run { name: \"a\" scenario { slice: \"4\" } }\n";
+  EXPECT_EQ(problem(head + a_case + run + run), "s:6:7: there is a run \"a\" already");
+  EXPECT_EQ(problem(head + a_case + "run { name: \"a\" scenario { machine: \"ideal\" } }"),
+            "s:5:28: machine does not belong to a run of a study, whose machine is that of its case");
+  EXPECT_EQ(problem(head + a_case + "run { name: \"a\" scenario { slice: [\"4\", \"8\"] } }"), "s:5:28: expected one value of slice, found 2, which is a sweep (podsim sweep)");
+}
+
 TEST(Study, ThatIsOlderThanScenariosIsRead) {
   const auto study = read_study(R"(format_version: 1
 machine: "tpu_v5p"

@@ -15,6 +15,7 @@
 #include "sim/base/statistics.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/machine/machine_fields.hpp"
+#include "validation/validate/run_rows.hpp"
 #include "validation/validate/training_rows.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 
@@ -215,6 +216,12 @@ Expected<ValidatedRow> predicted_step(const Job& job, const Target& target) {
   return ValidatedRow{row, *time, time->count() / row.time.count() - 1};
 }
 
+Expected<ValidatedRow> predicted_run(const Observation& row, const Study& study, const Machine& machine, Cancellation stop) {
+  const auto time = predict_run(row, study, machine, stop);
+  if (!time) return time.error();
+  return ValidatedRow{row, *time, time->count() / row.time.count() - 1};
+}
+
 /// What is left of measured times for the devices. Errors: nothing.
 Status take_out(Seconds host, std::vector<Observation>& rows) {
   for (Observation& row : rows) {
@@ -261,12 +268,21 @@ Status carry_out(Job& job) {
     system = *std::move(fitted);
   }
   for (const Target& target : job.targets) {
-    auto row = is_training_step(target.observation) ? predicted_step(job, target)
-                                                    : predicted_row(target.observation, job.systems[target.system], job.options.predict, job.host);
+    auto row = is_run(target.observation) ? predicted_run(target.observation, *job.study, machine, job.options.stop)
+               : is_training_step(target.observation) ? predicted_step(job, target)
+                                                      : predicted_row(target.observation, job.systems[target.system], job.options.predict, job.host);
     if (!row) return row.error();
     job.rows.push_back(*std::move(row));
   }
   return success();
+}
+
+/// Of the rows that were repeated.
+std::optional<double> median_spread(const std::vector<ValidatedRow>& rows) {
+  std::vector<double> spreads;
+  for (const ValidatedRow& row : rows)
+    if (row.observation.spread) spreads.push_back(*row.observation.spread);
+  return spreads.empty() ? std::nullopt : std::optional{median(std::move(spreads))};
 }
 
 void conclude(ValidatedCase& found) {
@@ -274,6 +290,7 @@ void conclude(ValidatedCase& found) {
   for (const ValidatedRow& row : found.rows) errors.push_back(row.error);
   found.errors = summary_of(errors);
   found.by_size = by_size_class(found.rows);
+  found.spread = median_spread(found.rows);
   found.ok = !found.bound || (found.errors.median <= found.bound->median && found.errors.p95 <= found.bound->p95);
 }
 
@@ -290,7 +307,7 @@ std::string_view name_of(SizeClass size) {
 
 std::optional<SizeClass> size_class_of(const Observation& observation) {
   if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || is_composite(observation) || is_fft(observation) ||
-      is_training_step(observation))
+      is_described(observation))
     return std::nullopt;
   const std::int64_t bytes = tensor_bytes(observation).count();
   if (bytes < (std::int64_t{1} << 20)) return SizeClass::small;
@@ -299,7 +316,7 @@ std::optional<SizeClass> size_class_of(const Observation& observation) {
 
 bool is_known(const Observation& observation) {
   if (observation.op == ObservedOp::matmul || observation.op == ObservedOp::hbm_copy || observation.op == ObservedOp::permute ||
-      is_fft(observation) || is_training_step(observation))
+      is_fft(observation) || is_described(observation))
     return true;
   return observation.schedule != ObservedSchedule::unknown;
 }
@@ -369,7 +386,7 @@ std::vector<double> counted_errors(const DatasetValidation& validation, std::opt
     auto& before = seen[found.tier];
     std::set<std::pair<std::string, int>> here;
     for (const ValidatedRow& row : found.rows) {
-      if (is_fft(row.observation) || is_training_step(row.observation)) continue;
+      if (is_fft(row.observation) || is_described(row.observation)) continue;
       const std::pair place{row.observation.where.file, row.observation.where.line};
       if (before.contains(place)) continue;
       errors.push_back(row.error);

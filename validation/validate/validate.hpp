@@ -37,6 +37,7 @@ struct ValidatedCase {
   std::vector<ValidatedRow> rows;
   ErrorSummary errors;
   std::array<ErrorSummary, size_class_count> by_size{};  // without rows: there are none of that size
+  std::optional<double> spread{};  // the median over the rows that were repeated: how far equal runs differ
   std::optional<ErrorBound> bound;
   std::vector<Pool> pools;
   std::string no_bound;
@@ -76,7 +77,7 @@ struct PooledErrors {
 /// In the order in which cases name them; the rows belong to `validations`.
 std::vector<PooledErrors> pooled(const std::vector<DatasetValidation>& validations);
 
-/// The errors that count in the aggregate, of one tier or of all. A row counts once per tier, in the first case that predicts it. FFTs and training steps, whole programs,
+/// The errors that count in the aggregate, of one tier or of all. A row counts once per tier, in the first case that predicts it. FFTs, training steps and runs, whole programs,
 /// have bounds of their own and do not count beside single operations.
 std::vector<double> counted_errors(const DatasetValidation& validation, std::optional<Tier> tier = std::nullopt);
 

@@ -10,6 +10,7 @@
 #include "sim/schedule/schedule.hpp"
 #include "workloads/hlo/hlo_module.hpp"
 #include "workloads/scenario/plan_config.hpp"
+#include "workloads/training/model.hpp"
 
 namespace podsim {
 
@@ -25,6 +26,7 @@ struct KnownObjects {
   std::map<std::string, Schedule, std::less<>> schedules;
   std::map<std::string, SavedPlan, std::less<>> plans;
   std::map<std::string, KnownModule, std::less<>> modules{};
+  std::map<std::string, TrainingModel, std::less<>> models{};
 };
 
 /// The machine that a text names among `fields`. Errors: as find_machine().
@@ -33,6 +35,8 @@ Expected<Machine> machine_named(const Fields& fields, const std::string& name_or
 Expected<Schedule> schedule_named(const Fields& fields);
 /// The plan that `plan` names. Errors: as load_plan().
 Expected<SavedPlan> plan_named(const Fields& fields);
+/// The model of that name. Errors: as find_training_model().
+Expected<TrainingModel> model_named(const Fields& fields, const std::string& name);
 /// The module that `hlo` names. Errors: as read_hlo_file().
 Expected<KnownModule> module_named(const Fields& fields);
 

@@ -284,6 +284,12 @@ Expected<Schedule> schedule_named(const Fields& fields) {
   return load_schedule(path);
 }
 
+Expected<TrainingModel> model_named(const Fields& fields, const std::string& name) {
+  if (fields.known != nullptr)
+    if (const auto known = fields.known->models.find(name); known != fields.known->models.end()) return known->second;
+  return find_training_model(name);
+}
+
 Expected<SavedPlan> plan_named(const Fields& fields) {
   const std::string path = fields.text("plan");
   if (fields.known != nullptr)

@@ -10,6 +10,7 @@
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "sim/config/files.hpp"
+#include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/training/maxtext.hpp"
 
@@ -40,7 +41,7 @@ Expected<std::int64_t> read_batch(const Fields& fields, const TrainingMesh& mesh
 Expected<TrainingModel> read_model(const Fields& fields) {
   const std::vector<FieldText> names = fields.texts("training");
   if (names.size() > 1) return Diagnostic{names[1].where, "expected one model, found " + quoted(names[0].text) + " and " + quoted(names[1].text)};
-  auto model = find_training_model(names.front().text);
+  auto model = model_named(fields, names.front().text);
   if (!model) return fields.of_named_file("training", model.error());
   for (const char* name : {"heads", "kv_heads", "head_dim"})
     if (fields.has(name) && model->heads == 0) return Diagnostic{fields.where(name), fmt::format("belongs to attention, which the layers of {} do not have", model->name)};

@@ -137,28 +137,45 @@ void RankRunner::run() {
   for (const RankTask& task : tasks_) missing_.push_back(task.waits);
   dma_.clear();
   failure_.reset();
+  lasting_.clear();
+  core_lasts_ = false;
   next_core_ = finished_ = 0;
   for (std::uint32_t t = 0; t < tasks_.size(); ++t)
     if (tasks_[t].waits == 0) start(t);
   while (finished_ < tasks_.size()) {
     take_finished(false);
+    finish_lasting();
     if (!dma_.empty()) {
       std::pop_heap(dma_.begin(), dma_.end(), std::greater<>{});
       const std::uint32_t next = dma_.back();
       dma_.pop_back();
       work(next);
-    } else if (lasting_) {
-      if (now() - times_[*lasting_].start >= pacing_.least[*lasting_])
-        finish(*std::exchange(lasting_, std::nullopt));
-      else
-        rest();
-    } else if (next_core_ < core_.size() && missing_[core_[next_core_]] == 0) {
+    } else if (!core_lasts_ && next_core_ < core_.size() && missing_[core_[next_core_]] == 0) {
       work(core_[next_core_++]);
     } else if (finished_ < tasks_.size()) {
-      PODSIM_ASSERT(!requests_.empty() && "what can progress does");
-      take_finished(true);
+      wait_for_any();
     }
   }
+}
+
+Seconds RankRunner::left(std::uint32_t task) const { return pacing_.least[task] - (now() - times_[task].start); }
+
+void RankRunner::finish_lasting() {
+  std::vector<std::uint32_t> over;
+  std::erase_if(lasting_, [&](std::uint32_t task) { return left(task) <= Seconds{} && (over.push_back(task), true); });
+  for (const std::uint32_t task : over) {
+    if (tasks_[task].on_core) core_lasts_ = false;
+    finish(task);
+  }
+}
+
+/// Until a message has arrived or work may be over.
+void RankRunner::wait_for_any() {
+  PODSIM_ASSERT((!requests_.empty() || !lasting_.empty()) && "what can progress does");
+  if (lasting_.empty()) return take_finished(true);
+  Seconds first = left(lasting_.front());
+  for (const std::uint32_t task : lasting_) first = std::min(first, left(task));
+  rest(first);
 }
 
 /// What it waited for is over.
@@ -180,14 +197,15 @@ void RankRunner::work(std::uint32_t task) {
   times_[task].start = now();
   const Activity& activity = graph_.activities[tasks_[task].activity];
   const auto [first, count] = std::pair{prepared_[task].first, prepared_[task].count};
-  const Status done = perform(schedule_.programs[activity.program].tasks[activity.task.index()].op, std::span{accesses_}.subspan(first, count),
-                              std::span{views_}.subspan(first, count), {device_, storage_.coordinates(device_), schedule_.source.get()}, workspace_);
+  const bool paced = !pacing_.least.empty();
+  const Op& op = schedule_.programs[activity.program].tasks[activity.task.index()].op;
+  const DevicePlace place{device_, storage_.coordinates(device_), schedule_.source.get()};
+  const Status done = paced && pacing_.only_lasts ? success() : perform(op, std::span{accesses_}.subspan(first, count), std::span{views_}.subspan(first, count), place, workspace_);
   // The other ranks wait for what follows, so it is done with whatever there is.
   if (!done && (!failure_ || activity.task.value < failure_->task)) failure_ = Failure{activity.task.value, failure_of(schedule_, activity, done.error())};
-  if (tasks_[task].on_core && !pacing_.least.empty())
-    lasting_ = task;
-  else
-    finish(task);
+  if (!paced || (pacing_.least[task] == Seconds{} && !tasks_[task].on_core)) return finish(task);
+  core_lasts_ = core_lasts_ || tasks_[task].on_core;
+  lasting_.push_back(task);
 }
 
 void RankRunner::post(std::uint32_t task) {
@@ -215,8 +233,11 @@ void RankRunner::arrived(std::uint32_t task) {
   finish(task);
 }
 
-void RankRunner::rest() const {
-  if (pacing_.between_looks > Seconds{}) std::this_thread::sleep_for(std::chrono::duration<double>(pacing_.between_looks.count()));
+/// What is shorter than a sleep takes to end is waited for awake: many short tasks, each a little longer than its model's, would add up.
+void RankRunner::rest(Seconds at_most) const {
+  constexpr Seconds end_of_sleep{50e-6};
+  const Seconds sleep = std::min(pacing_.between_looks, at_most - end_of_sleep);
+  if (sleep > Seconds{}) std::this_thread::sleep_for(std::chrono::duration<double>(sleep.count()));
 }
 
 /// How many requests completed.
@@ -230,7 +251,7 @@ int RankRunner::test_or_wait(bool wait) {
     return count;
   }
   ask(MPI_Testsome);
-  while (wait && count == 0) rest(), ask(MPI_Testsome);
+  while (wait && count == 0) rest(Seconds{std::numeric_limits<double>::infinity()}), ask(MPI_Testsome);
   return count;
 }
 

@@ -25,8 +25,10 @@ struct Pacing {
   /// How long a rank that waits sleeps between two looks at its messages. 0: it looks all the time, which is soonest where each rank has a core of its own;
   /// where ranks share cores, those that look keep from them whatever moves the messages.
   Seconds between_looks{};
-  /// Per task of tasks(): a core task lasts at least so long, and messages make progress meanwhile. Empty: as long as its arithmetic.
+  /// Per task of tasks(): work lasts at least so long, while messages make progress and, of dma Locals, other work does. Empty: as long as its arithmetic.
   std::vector<Seconds> least{};
+  /// Work does no arithmetic, which would take the core from other ranks: it only lasts. Results are then undefined.
+  bool only_lasts = false;
 };
 
 /// Runs the tasks of the device with this rank's number, in one thread. Core tasks run in program order, one at a time. Between them, transfers are
@@ -80,8 +82,11 @@ class RankRunner {
   void arrived(std::uint32_t task);
   void work(std::uint32_t task);
   void take_finished(bool wait);
+  void finish_lasting();
+  [[nodiscard]] Seconds left(std::uint32_t task) const;
+  void wait_for_any();
   int test_or_wait(bool wait);
-  void rest() const;
+  void rest(Seconds at_most) const;
 
   const Schedule& schedule_;
   const Team& team_;
@@ -101,7 +106,8 @@ class RankRunner {
   // State of the current run.
   std::vector<std::uint32_t> missing_, core_, dma_;  // waits left per task; core tasks in order; dma Locals that are ready
   std::size_t next_core_ = 0, finished_ = 0;
-  std::optional<std::uint32_t> lasting_;  // the core task whose arithmetic is done and whose least time is not over
+  std::vector<std::uint32_t> lasting_;  // work whose arithmetic is done and whose least time is not over
+  bool core_lasts_ = false;             // whether a core task is among it
   std::vector<Times> times_;
   std::optional<Failure> failure_;
   std::vector<MPI_Request> requests_;

@@ -35,7 +35,8 @@ CostKind cost_of_op(ObservedOp op) {
     case ObservedOp::hbm_copy:
     case ObservedOp::fft:
     case ObservedOp::ifft:
-    case ObservedOp::training_step: return CostKind::local;
+    case ObservedOp::training_step:
+    case ObservedOp::run: return CostKind::local;
   }
   PODSIM_ASSERT(false);
   return {};

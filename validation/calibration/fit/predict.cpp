@@ -211,6 +211,7 @@ Expected<std::vector<AxisView>> axes_of(const Observation& observation, const Sy
 
 Expected<Schedule> schedule_of(const Observation& observation, const System& system, ObservedSchedule unknown_matmul) {
   const DType dtype = observation.dtype.value_or(DType::bf16);
+  if (is_run(observation)) return Diagnostic{observation.where, "a run is predicted with the study of its dataset: `podsim validate`"};
   if (is_training_step(observation)) return Diagnostic{observation.where, "a training step is predicted with the study of its dataset: `podsim validate`"};
   if (observation.op == ObservedOp::matmul) return matmul_schedule(system.mesh, observation, dtype);
   if (observation.op == ObservedOp::hbm_copy) return copy_schedule(system.mesh, observation.bytes, dtype);
