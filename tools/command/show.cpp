@@ -56,7 +56,8 @@ OptionGroup options_of(const Target& target) {
 }
 
 int show(const Target& target, const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console, target.show == &show_plan ? "plan" : nullptr);
+  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console,
+                              target.show == &show_plan ? "plan" : target.show == &show_topology ? "topology" : nullptr);
   if (parsed.status) return *parsed.status;
   RunOptions how = run_options_of(console);
   ProgressLine line{console, parsed.options->flag("quiet")};

@@ -1,4 +1,4 @@
-#include "workloads/msccl/xml_elements.hpp"
+#include "sim/base/xml_elements.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
