@@ -25,6 +25,7 @@
 #include "tools/sweep/sweep_file.hpp"
 #include "topologies/nccl/nccl_system.hpp"
 #include "validation/calibration/importers/import.hpp"
+#include "validation/calibration/importers/nsys.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 #include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
@@ -98,13 +99,14 @@ bool is_gpu_xplane(const FileHead& head) {
     before.erase(0, before.size() - std::min(before.size(), plane.size()));
   }
 }
+std::string_view form_of_profile(const std::string& path) { return name_without_gz(path).ends_with(".pb") ? "xplane" : is_nsys_export(path) ? "nsys" : "trace-json"; }
 /// A shipped machine with the GPU that the profile names, as "NVIDIA H200"; else one of its age.
 std::string_view machine_of_profile(const FileHead& head) {
   struct Gpu {
     std::string_view name, machine;
   };
   constexpr std::array<Gpu, 4> gpus = {{{"GB200", "gb200_nvl72"}, {"B200", "dgx_b200"}, {"H200", "dgx_h200"}, {"A100", "dgx_a100"}}};
-  const auto files = find_profile(head.path, name_without_gz(head.path).ends_with(".pb") ? "xplane" : "trace-json");
+  const auto files = find_profile(head.path, form_of_profile(head.path));
   const auto profile = files ? profile_operations(*files) : Expected<ProfiledOperations>{files.error()};
   if (profile)
     for (const std::string& machine : profile->machines)
@@ -115,7 +117,7 @@ std::string_view machine_of_profile(const FileHead& head) {
 
 /// What a profile says that it was measured on, how many steps it has, and their time.
 Expected<std::string> profile_contents(const std::string& path) {
-  auto files = find_profile(path, name_without_gz(path).ends_with(".pb") ? "xplane" : "trace-json");
+  auto files = find_profile(path, form_of_profile(path));
   if (!files) return files.error();
   const auto profile = profile_operations(*files);
   if (!profile) return profile.error();
@@ -168,6 +170,7 @@ bool is_maxtext(const FileHead& head) {
 
 // ---- podsim's own -------------------------------------------------------------------------------------------------------------------------------
 
+bool is_nsys(const FileHead& head) { return head.text.starts_with("SQLite format 3") && is_nsys_export(head.path); }
 bool is_store(const FileHead& head) { return head.text.starts_with("SQLite format 3"); }
 bool is_json_result(const FileHead& head) { return trimmed(head.text).starts_with('{'); }
 Expected<std::string> record_contents(const std::string& path) {
@@ -326,6 +329,10 @@ const std::vector<KnownFile>& known_files() {
       {"the rings and trees that NCCL found (NCCL_GRAPH_DUMP_FILE): podsim takes the topology that they were found on, NCCL_TOPO_DUMP_FILE", "", &is_nccl_graphs, nullptr, {}},
       {"a Chakra execution trace of one rank", "", &is_chakra, nullptr,
        {{"podsim run chakra PREFIX --machine tpu_v5e", "the time of PREFIX.0.et, PREFIX.1.et, ..."}}},
+      {"an export of Nsight Systems", "", &is_nsys, &profile_contents,
+       {{"podsim diff --measured {} --from nsys --hlo step.hlo --machine MACHINE", "where the step is slower than its module should be, by category"},
+        {"podsim run training llama3-8b --machine MACHINE --slice 1x8 --batch 8 --format json -o run.json && podsim diff --measured {} --from nsys run.json", "where the step differs from a predicted one, by category"}},
+       &machine_of_profile},
       {"a store of podsim sweep, or another SQLite database", "", &is_store, nullptr, {{"podsim report {}", "a page about its results"}, {"podsim sweep --store {} --export csv", "them as a table"}}},
       {"a message of podsim", "", &is_message, nullptr, {}},
       {"a record or result of podsim", "", &is_json_result, &record_contents, {{"podsim report {}", "a page about it"}, {"podsim show timeline {}", "what a device does when"}}},

@@ -10,7 +10,7 @@
 
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
-#include "sim/base/xml_elements.hpp"
+#include "sim/config/xml_elements.hpp"
 #include "topologies/nccl/nccl_system.hpp"
 
 namespace podsim {

@@ -139,25 +139,67 @@ bool same_times(const std::vector<Seconds>& a, const std::vector<Seconds>& b) {
   return std::ranges::equal(a, b, [](Seconds x, Seconds y) { return std::abs(x.count() / y.count() - 1) < no_difference; });
 }
 
-/// The collective, of those that nccl-tests measure, whose times differ most.
-Expected<std::optional<NextMeasurement>> next_measurement(const MachineHypothesis& first, const MachineHypothesis& second, const System& healthy, PredictedRows& predictions, const ValidateControl& control) {
-  std::optional<NextMeasurement> best;
-  double most = std::log1p(tells_apart);
-  for (const ObservedOp op : {ObservedOp::all_reduce, ObservedOp::reduce_scatter, ObservedOp::all_gather, ObservedOp::broadcast, ObservedOp::all_to_all, ObservedOp::permute})
-    for (const int megabytes : {1, 64, 1024}) {
-      if (control.stop.requested()) return cancelled_work();
-      Observation row;
-      row.op = op;
-      row.devices = healthy.mesh.devices();
-      row.bytes = Bytes{(std::int64_t{megabytes} << 20) / (op == ObservedOp::all_gather ? row.devices : 1)};
-      row.time = Seconds{1};
-      const auto one = predictions.of(row, first), other = predictions.of(row, second);
-      if (!one || !other) continue;  // it does not run there
-      const double difference = std::abs(std::log(one->count() / other->count()));
-      if (difference > most) most = difference, best = NextMeasurement{row, *one, *other};
-    }
-  return best;
+/// The system's devices but those of the first coordinate along the first dimension, on a mesh like the slice's. Errors: there is no such part.
+Expected<System> without_first(const System& system) {
+  const std::vector<int>& extents = system.slice.extents;
+  const std::vector<MeshAxis>& axes = system.mesh.axes();
+  const auto as_slice = std::ranges::equal(axes, extents, {}, &MeshAxis::size);
+  if (extents.size() < 2 || extents.front() < 3 || !as_slice || system.slices > 1 || !system.devices.empty()) return Diagnostic{{}, "no part of the slice"};
+  SystemSpec spec;
+  spec.machine = system.machine, spec.slice = system.slice, spec.wrap = system.wrap, spec.topology = system.joined_by, spec.faults = system.faults;
+  for (const MeshAxis& axis : axes) spec.mesh.emplace_back(axis.name, &axis == &axes.front() ? axis.size - 1 : axis.size);
+  const int all = system.mesh.devices();
+  for (int device = all / extents.front(); device < all; ++device) spec.devices.push_back(device);
+  return make_system(spec);
 }
+
+/// The collective, of those that nccl-tests measure, whose times differ most.
+class Measurements {
+ public:
+  Measurements(const MachineHypothesis& first, const MachineHypothesis& second, const ValidateControl& control) : first_{first}, second_{second}, control_{control} {}
+
+  Status try_all(const System& healthy, PredictedRows& predictions, std::initializer_list<ObservedOp> ops, const std::string& left_out) {
+    for (const ObservedOp op : ops)
+      for (const int megabytes : {1, 64, 1024}) {
+        if (control_.stop.requested()) return cancelled_work();
+        Observation row;
+        row.op = op;
+        row.devices = healthy.mesh.devices();
+        row.bytes = Bytes{(std::int64_t{megabytes} << 20) / (op == ObservedOp::all_gather ? row.devices : 1)};
+        row.time = Seconds{1};
+        const auto one = predictions.of(row, first_), other = predictions.of(row, second_);
+        if (!one || !other) continue;  // it does not run there
+        const double difference = std::abs(std::log(one->count() / other->count()));
+        if (difference > most_) most_ = difference, best_ = NextMeasurement{row, left_out, *one, *other};
+      }
+    return success();
+  }
+
+  /// The same on systems without their first part.
+  Status try_without_first(const System& healthy) {
+    const auto rest = without_first(healthy);
+    auto first = without_first(first_.system), second = without_first(second_.system);
+    if (!rest || !first || !second) return success();
+    MachineHypothesis one = first_, other = second_;
+    one.system = *std::move(first), other.system = *std::move(second);
+    Measurements smaller{one, other, control_};
+    PredictedRows predictions{*rest, control_.stop};
+    const int left = healthy.mesh.devices() / healthy.slice.extents.front();
+    const Topology& topology = *healthy.whole_slice;
+    const std::string names = fmt::format("{} to {}", topology.chip_name(ChipId{0}), topology.chip_name(healthy.placement.chip_of[static_cast<std::size_t>(left) - 1]));
+    if (auto ok = smaller.try_all(*rest, predictions, {ObservedOp::all_reduce, ObservedOp::all_gather}, names); !ok) return ok;
+    if (smaller.most_ > most_) most_ = smaller.most_, best_ = smaller.best_;
+    return success();
+  }
+
+  [[nodiscard]] const std::optional<NextMeasurement>& best() const { return best_; }
+
+ private:
+  const MachineHypothesis &first_, &second_;
+  const ValidateControl& control_;
+  double most_ = std::log1p(tells_apart);
+  std::optional<NextMeasurement> best_;
+};
 
 }  // namespace
 
@@ -196,9 +238,11 @@ Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const
   }
   std::ranges::stable_sort(fits, {}, [](const auto& fit) { return fit.first.error; });
   if (fits.size() > 1) {
-    auto next = next_measurement(*fits[0].second, *fits[1].second, healthy, predictions, control);
-    if (!next) return next.error();
-    diagnosis.next = *std::move(next);
+    Measurements measurements{*fits[0].second, *fits[1].second, control};
+    auto tried = measurements.try_all(healthy, predictions, {ObservedOp::all_reduce, ObservedOp::reduce_scatter, ObservedOp::all_gather, ObservedOp::broadcast, ObservedOp::all_to_all, ObservedOp::permute}, "");
+    if (tried) tried = measurements.try_without_first(healthy);
+    if (!tried) return tried.error();
+    diagnosis.next = measurements.best();
   }
   for (auto& [fit, hypothesis] : fits) diagnosis.fits.push_back(std::move(fit));
   return diagnosis;

@@ -18,10 +18,11 @@ struct HypothesisFit {
   double largest = 0;              // predicted / measured - 1 of the row where it is furthest off
 };
 
-/// A collective of all devices that two hypotheses predict most differently.
+/// A collective that two hypotheses predict most differently: of all devices, or of all but the first ones along the first dimension of the slice, as the GPUs of the first node.
 struct NextMeasurement {
-  Observation observation;  // without a time
-  Seconds first, second;
+  Observation observation;    // without a time
+  std::string left_out{};     // "0.0 to 0.7"; empty: none
+  Seconds first{}, second{};
 };
 
 struct Diagnosis {

@@ -24,9 +24,8 @@ constexpr std::array<PartLeft, 4> parts_left{{{0.75, "at three quarters of its r
 struct NcclAlgorithm {
   std::string_view name, words;
 };
-constexpr std::array<NcclAlgorithm, 5> nccl_algorithms{{{"channels", "rings on all network interfaces (NCCL_ALGO=Ring)"},
+constexpr std::array<NcclAlgorithm, 4> nccl_algorithms{{{"channels", "rings on all network interfaces (NCCL_ALGO=Ring)"},
                                                         {"ring", "one ring, over one network interface of each node"},
-                                                        {"tree", "trees (NCCL_ALGO=Tree)"},
                                                         {"in-switch", "sums in the node's switches (NCCL_ALGO=NVLS)"},
                                                         {"hierarchical-in-switch", "sums in the node's switches (NCCL_ALGO=NVLSTree)"}}};
 
@@ -42,12 +41,13 @@ class Hypotheses {
         const auto dimension = topology.dimension_of(out.link);
         if (!dimension || !seen.insert(*dimension).second) continue;
         const CableEnds cable{ChipId{node}, out.to};
-        if (auto ok = add_parts(fmt::format("one cable of link[{}] ({})", dimension_name(*dimension), to_text(cable, topology)), {cable}); !ok) return ok;
+        const bool to_rail = topology.chip_name(out.to).starts_with("rail ");
+        if (auto ok = add_parts(fmt::format("{} ({})", to_rail ? "one network interface" : fmt::format("one cable of link[{}]", dimension_name(*dimension)), to_text(cable, topology)), {cable}); !ok) return ok;
         if (out.to.value < topology.chips()) continue;
         std::vector<CableEnds> all;
         for (const OutLink& back : topology.out_links(out.to)) all.push_back({back.to, out.to});
         if (all.size() > 2)
-          if (auto ok = add_parts(fmt::format("all {} cables of {}", all.size(), topology.chip_name(out.to)), all); !ok) return ok;
+          if (auto ok = add_parts(fmt::format("{} ({} cables)", topology.chip_name(out.to), all.size()), all); !ok) return ok;
       }
     return success();
   }
@@ -85,15 +85,15 @@ class Hypotheses {
   Status add_protocol(const std::set<CollectiveKind>& kinds) {
     if (healthy_.machine.interconnect != Interconnect::rail) return success();
     Machine changed = healthy_.machine;
-    bool any = false;
+    std::string option;
     for (const CollectiveKind kind : kinds) {
       auto& curve = changed.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(kind)));
       if (curve.size() < 2) continue;
       const double least = std::ranges::min_element(curve, {}, &EfficiencyPoint::efficiency)->efficiency;
       for (EfficiencyPoint& point : curve) point.efficiency = least;
-      any = true;
+      option += fmt::format("{}--set collective.efficiency[{}]={}", option.empty() ? "" : " ", name_of(kind), least);
     }
-    return any ? add_machine("the protocol LL at every size (NCCL_PROTO=LL)", "--set collective.efficiency", AlgorithmRule::healthy, [&](Machine& machine) { machine = changed; }) : success();
+    return !option.empty() ? add_machine("the protocol LL at every size (NCCL_PROTO=LL)", option, AlgorithmRule::healthy, [&](Machine& machine) { machine = changed; }) : success();
   }
 
   Status add_algorithms(const std::vector<Observation>& observations) {

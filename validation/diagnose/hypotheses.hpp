@@ -30,7 +30,8 @@ struct MachineHypothesis {
 ///   one cable of each dimension, and all cables of the switch at its end, at 3/4, 1/2, 1/4 of their rate or cut off
 ///   all links of a dimension at half their rate; no sums in its switches
 ///   a device at half its speed
-///   collectives by each algorithm at every size: of GPUs those that NCCL has, as NCCL_ALGO names them, elsewhere all that `auto` would try
+///   collectives by each algorithm at every size: of GPUs those that NCCL has, as NCCL_ALGO names them, elsewhere all that `auto` would try. Not NCCL's trees: `tree` takes twice the
+///   time of `channels` on several nodes, where NCCL counts on 0.92 of its rings' bandwidth (NVIDIA/nccl @5067397c, src/graph/tuning.cc)
 ///   a ring through the devices in its worst order: of several nodes one that crosses them at every step
 ///   NCCL's protocol LL at every size (of GPUs): the least of the machine's efficiencies
 /// Parts that are alike have one hypothesis: the first of them. Errors: those of making the systems.
