@@ -18,12 +18,14 @@ import unittest
 
 ROOT = PODSIM = pathlib.Path()
 
-VERBS = ["run", "check", "compare", "tune", "sweep", "calibrate", "validate", "diff", "report",
+VERBS = ["run", "check", "compare", "tune", "sweep", "calibrate", "validate", "diagnose", "diff", "report",
          *("show " + what for what in ("machine", "topology", "mesh", "sharding", "schedule", "pipeline", "plan", "program", "training", "hlo", "timeline"))]
 
 # Files of the reader's own, by the verb that names them: from where in the tree.
 FILES = {
     "calibrate": {"all_reduce.txt": "tests/golden/input/nccl.txt"},
+    "diagnose": {"all_reduce.txt": "validation/diagnose/testdata/all_reduce_64.txt", "all_gather.json": "tests/golden/input/all_gather_64.json", "nccl_topo.xml": "topologies/nccl/testdata/azure_ndv5.xml"},
+    "show topology": {"nccl_topo.xml": "topologies/nccl/testdata/ibm_h100.xml"},
     "compare": {"ndv5/a.xml": "workloads/msccl/examples/halving_doubling_8.xml"},
     "validate": {"mine.csv": "validation/datasets/tpu_v5p_ppermute/observations.csv"},
 }

@@ -13,6 +13,7 @@
 #include "sim/config/network_config.hpp"
 #include "sim/topology/joined_slices.hpp"
 #include "sim/topology/twisted_torus.hpp"
+#include "topologies/nccl/nccl_network.hpp"
 #include "topologies/networks.hpp"
 
 namespace podsim {
@@ -45,7 +46,7 @@ Expected<TopologySpec> parse_tree(const std::string& text, const SourceLocation&
   if (parts.size() < 2 || parts.size() > 3) return wrong;
   const auto leaf = parse_integer(parts[1], 1, 1 << 20, where);
   if (!leaf) return leaf.error();
-  TopologySpec spec{TopologySpec::Kind::fat_tree, static_cast<int>(*leaf), 1, {}, text};
+  TopologySpec spec{TopologySpec::Kind::fat_tree, static_cast<int>(*leaf), 1, {}, {}, text};
   if (parts.size() == 3) {
     const auto number = parse_number(parts[2], where);
     if (!number) return number.error();
@@ -57,15 +58,27 @@ Expected<TopologySpec> parse_tree(const std::string& text, const SourceLocation&
 Expected<TopologySpec> read_topology(const std::string& path, const SourceLocation& where) {
   const auto text = read_file(path, list_limit);
   if (!text) return blamed_on(where, in_context(path, text.error()));
+  if (trimmed(*text).starts_with('<')) {
+    auto system = read_nccl_system(*text, path);
+    if (!system) return system.error();
+    return TopologySpec{TopologySpec::Kind::nccl, 0, 1, {}, std::make_shared<const NcclSystem>(*std::move(system)), path};
+  }
   auto network = read_network(*text, path);
   if (!network) return network.error();
-  return TopologySpec{TopologySpec::Kind::network, 0, 1, std::make_shared<const Network>(*std::move(network)), path};
+  return TopologySpec{TopologySpec::Kind::network, 0, 1, std::make_shared<const Network>(*std::move(network)), {}, path};
 }
 
 Expected<std::shared_ptr<const Topology>> network_of(const TopologySpec& spec, const Slice& slice) {
   if (spec.network->chips() == chips_of(slice)) return std::shared_ptr<const Topology>{spec.network};
   return Diagnostic{topology_field, fmt::format("the network in {} has {} chips, the slice {} has {}", spec.name, spec.network->chips(), to_text(slice),
                                                 chips_of(slice))};
+}
+
+Expected<std::shared_ptr<const Topology>> nccl_of(const TopologySpec& spec, const Machine& machine, const Slice& slice) {
+  const auto gpus = static_cast<std::int64_t>(spec.nccl->gpus.size()), chips = chips_of(slice);
+  if (chips % gpus != 0)
+    return Diagnostic{topology_field, fmt::format("{} describes a node of {}; expected a slice of a multiple of it, found {}, {} chips", spec.name, counted(gpus, "GPU"), to_text(slice), chips)};
+  return shared(nccl_network(*spec.nccl, static_cast<int>(chips / gpus), machine.link[0], machine.link[1]));
 }
 
 /// A name up to the number that it ends with: those of "rail 0" to "rail 7" are alike.
@@ -144,11 +157,11 @@ Expected<TopologySpec> parse_topology(const std::string& text, const SourceLocat
                                                                            {"crossbar", Kind::crossbar},
                                                                            {"rail", Kind::rail}}};
   for (const auto& [name, kind] : plain)
-    if (text == name) return TopologySpec{kind, 0, 1, {}, text};
+    if (text == name) return TopologySpec{kind, 0, 1, {}, {}, text};
   if (text.starts_with("fat-tree")) return parse_tree(text, where);
-  if (text.find('/') != std::string::npos || text.ends_with(".textproto")) return read_topology(text, where);
+  if (text.find('/') != std::string::npos || text.ends_with(".textproto") || text.ends_with(".xml")) return read_topology(text, where);
   return Diagnostic{where, "there is no topology " + quoted(text) +
-                               "; expected torus, mesh, twisted, crossbar, fat-tree:LEAF[:OVERSUBSCRIPTION], rail or a FILE.textproto"};
+                               "; expected torus, mesh, twisted, crossbar, fat-tree:LEAF[:OVERSUBSCRIPTION], rail or a FILE.textproto or FILE.xml (of NCCL)"};
 }
 
 Expected<std::shared_ptr<const Topology>> build_topology(const Machine& machine, const Slice& slice, const Wrap& wrap, const TopologySpec& spec) {
@@ -162,6 +175,7 @@ Expected<std::shared_ptr<const Topology>> build_topology(const Machine& machine,
     case Kind::fat_tree: return shared(fat_tree(static_cast<int>(chips_of(slice)), spec.leaf, spec.oversubscription, machine.link[0]));
     case Kind::rail: return shared(rail_of(machine, slice));
     case Kind::network: return network_of(spec, slice);
+    case Kind::nccl: return nccl_of(spec, machine, slice);
   }
   return Diagnostic{topology_field, "unknown"};
 }

@@ -11,6 +11,8 @@
 
 namespace podsim {
 
+struct NcclSystem;  // topologies/nccl/nccl_system.hpp
+
 /// A topology for a slice. In switched topologies each cable is one link[x] per direction (rail: link[x] and link[y]); a path from chip to chip over
 /// a switch has two links.
 struct TopologySpec {
@@ -22,17 +24,19 @@ struct TopologySpec {
     crossbar,  // every chip has one link to one switch
     fat_tree,  // leaves of `leaf` chips, each with leaf / oversubscription spines
     rail,      // nodes of GPUs, see Interconnect::rail
-    network    // from a file, with as many chips as the slice has
+    network,   // from a file, with as many chips as the slice has
+    nccl       // nodes as NCCL describes one, as many as the slice needs
   };
   Kind kind = Kind::as_built;
   int leaf = 0;
   double oversubscription = 1;
   std::shared_ptr<const Network> network{};
+  std::shared_ptr<const NcclSystem> nccl{};
   std::string name{};  // the text it was parsed from: "fat-tree:16:2", a file name; empty: as built
 };
 
-/// Parses "", torus, mesh, twisted, crossbar, fat-tree:LEAF[:OVERSUBSCRIPTION], rail, or the name of a file (network.proto), which it reads. Errors:
-/// any other text; errors in the file.
+/// Parses "", torus, mesh, twisted, crossbar, fat-tree:LEAF[:OVERSUBSCRIPTION], rail, or the name of a file (network.proto; a topology of NCCL is known
+/// by its content), which it reads. Errors: any other text; errors in the file.
 Expected<TopologySpec> parse_topology(const std::string& text, const SourceLocation& where);
 
 /// The two ends of a cable; it stands for the links of both directions.

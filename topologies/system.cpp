@@ -12,6 +12,7 @@
 #include "sim/base/rng.hpp"
 #include "sim/config/files.hpp"
 #include "topologies/mesh_placement.hpp"
+#include "topologies/nccl/nccl_system.hpp"
 
 namespace podsim {
 
@@ -168,6 +169,7 @@ std::string slices_to_name(const Machine& machine) {
 
 Expected<Slice> slice_of(const SystemSpec& spec) {
   if (spec.slice) return *spec.slice;
+  if (spec.mesh.empty() && spec.topology.nccl != nullptr) return parse_slice(fmt::format("1x{}", spec.topology.nccl->gpus.size()), spec.machine, of_field("slice"));  // one node
   if (spec.mesh.empty()) return Diagnostic{{}, fmt::format("`slice` is missing: {}", slices_to_name(spec.machine))};
   std::string shape;
   for (const auto& [name, size] : spec.mesh) shape += (shape.empty() ? "" : "x") + std::to_string(size);
@@ -211,7 +213,7 @@ Expected<System> with_machine(System changed, Machine machine) {
 
 bool differ_in_machine_only(const System& one, const System& other) {
   const TopologySpec &a = one.joined_by, &b = other.joined_by;
-  return one.slice == other.slice && one.wrap == other.wrap && a.kind == b.kind && a.leaf == b.leaf && a.oversubscription == b.oversubscription && a.network == b.network &&
+  return one.slice == other.slice && one.wrap == other.wrap && a.kind == b.kind && a.leaf == b.leaf && a.oversubscription == b.oversubscription && a.network == b.network && a.nccl == b.nccl &&
          one.slices == other.slices && one.faults.broken == other.faults.broken && one.faults.slow_cables == other.faults.slow_cables && one.mesh == other.mesh &&
          one.placement.chip_of == other.placement.chip_of && one.placement.core_of == other.placement.core_of;
 }

@@ -52,7 +52,7 @@ int help(std::vector<std::string> arguments, Console& console) {
 }  // namespace
 
 std::span<const Verb> verbs() {
-  static constexpr std::array<Verb, 10> table{{
+  static constexpr std::array<Verb, 11> table{{
       {"run", "simulate one thing: a GEMM, a collective, a saved schedule", &run_verb},
       {"check", "execute it numerically and prove it right, free of races and deadlocks", &check_verb},
       {"compare", "simulate many variants and rank them", &compare_verb},
@@ -60,6 +60,7 @@ std::span<const Verb> verbs() {
       {"sweep", "simulate every combination in a file, and store the results", &sweep_verb},
       {"calibrate", "fit a machine to measurements, and say how sure and how wrong it is", &calibrate_verb},
       {"validate", "predict what was measured and not fitted, and say how far off that is", &validate_verb},
+      {"diagnose", "what could be wrong with a machine whose collectives take too long, and what to measure next", &diagnose_verb},
       {"diff", "hold a profile against a plan or a run: where is the step slower than predicted?", &diff_verb},
       {"report", "a page about runs, for a browser: where the time goes, and why", &report_verb},
       {"show", "a machine, a topology, a mesh, a sharding, a schedule, a plan or a program", &show_verb},

@@ -27,6 +27,7 @@ int run_verb(const std::vector<std::string>& arguments, Console& console);
 int check_verb(const std::vector<std::string>& arguments, Console& console);
 int calibrate_verb(const std::vector<std::string>& arguments, Console& console);
 int validate_verb(const std::vector<std::string>& arguments, Console& console);
+int diagnose_verb(const std::vector<std::string>& arguments, Console& console);
 int compare_verb(const std::vector<std::string>& arguments, Console& console);
 int diff_verb(const std::vector<std::string>& arguments, Console& console);
 int tune_verb(const std::vector<std::string>& arguments, Console& console);

@@ -76,7 +76,7 @@ OptionGroup diff_options() {
                          "what was measured: *.xplane.pb, *.trace.json[.gz], a table of HLO op statistics as *.csv, or the folder that TensorBoard shows, of which the last run counts"},
                         {"plan", input_file("PLAN|RUN.json"), "what was predicted; --plan may be left out"},
                         {"hlo", no_field(input_file("MODULE")), "what was predicted, in place of a plan: a module that XLA compiled, which is simulated on --machine"},
-                        {"from", word("xplane|trace-json|hlo-stats"), "the form of the profile; left out: as its name ends"},
+                        {"from", word("xplane|trace-json|hlo-stats|nsys"), "the form of the profile; left out: as its name ends"},
                         {"steps", no_field(word("N")),
                          "how many steps the profile has; left out: its line Steps, how often its main module ran, or how often most operations occur"},
                         {"layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers"},

@@ -23,7 +23,9 @@
 #include "tools/report/shell_word.hpp"
 #include "tools/report/table.hpp"
 #include "tools/sweep/sweep_file.hpp"
+#include "topologies/nccl/nccl_system.hpp"
 #include "validation/calibration/importers/import.hpp"
+#include "validation/calibration/importers/nsys.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 #include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
@@ -97,13 +99,14 @@ bool is_gpu_xplane(const FileHead& head) {
     before.erase(0, before.size() - std::min(before.size(), plane.size()));
   }
 }
+std::string_view form_of_profile(const std::string& path) { return name_without_gz(path).ends_with(".pb") ? "xplane" : is_nsys_export(path) ? "nsys" : "trace-json"; }
 /// A shipped machine with the GPU that the profile names, as "NVIDIA H200"; else one of its age.
 std::string_view machine_of_profile(const FileHead& head) {
   struct Gpu {
     std::string_view name, machine;
   };
   constexpr std::array<Gpu, 4> gpus = {{{"GB200", "gb200_nvl72"}, {"B200", "dgx_b200"}, {"H200", "dgx_h200"}, {"A100", "dgx_a100"}}};
-  const auto files = find_profile(head.path, name_without_gz(head.path).ends_with(".pb") ? "xplane" : "trace-json");
+  const auto files = find_profile(head.path, form_of_profile(head.path));
   const auto profile = files ? profile_operations(*files) : Expected<ProfiledOperations>{files.error()};
   if (profile)
     for (const std::string& machine : profile->machines)
@@ -114,28 +117,52 @@ std::string_view machine_of_profile(const FileHead& head) {
 
 /// What a profile says that it was measured on, how many steps it has, and their time.
 Expected<std::string> profile_contents(const std::string& path) {
-  auto files = find_profile(path, name_without_gz(path).ends_with(".pb") ? "xplane" : "trace-json");
+  auto files = find_profile(path, form_of_profile(path));
   if (!files) return files.error();
   const auto profile = profile_operations(*files);
   if (!profile) return profile.error();
   return fmt::format("{}{} of {} each, {} operations", profile->machines.empty() ? "" : fmt::format("on {}, ", fmt::join(profile->machines, ", ")), counted(profile->steps, "step"),
                      to_text(profile->time / static_cast<double>(profile->steps)), profile->operations.size());
 }
-bool is_nccl_tests(const FileHead& head) { return has(head, "nThread") || (has(head, "algbw") && has(head, "busbw") && has(head, "#")); }
-bool is_observations(const FileHead& head) { return line_begins(head, "op,"); }
+/// Of the formats of measurements (import.hpp).
+template <const char* const& format>
+bool is_of(const FileHead& head) {
+  const ImportFormat* const known = format_of(head.text, head.path);
+  return known != nullptr && known->name == format;
+}
 template <const char* const& format>
 Expected<std::string> rows_of(const std::string& path) {
   const auto imported = import_file(format, path);
   if (!imported) return imported.error();
-  return fmt::format("{} measured {}", imported->observations.size(), imported->observations.size() == 1 ? "row" : "rows");
+  return fmt::format("{} measured {}{}{}", imported->observations.size(), imported->observations.size() == 1 ? "row" : "rows", imported->notes.empty() ? "" : "\n  ", fmt::join(imported->notes, "\n  "));
 }
-constexpr const char* csv = "csv";
-constexpr const char* nccl_tests = "nccl-tests";
+constexpr const char *csv = "csv", *nccl_tests = "nccl-tests", *nccl_json = "nccl-json", *nccl_csv = "nccl-csv", *osu = "osu", *perftest = "perftest", *training_log = "training-log";
+using Commands = std::vector<std::pair<std::string_view, std::string_view>>;
+const Commands& commands_for_collectives() {
+  static const Commands all{{"podsim validate --observations {} --machine dgx_h100 --slice 8x8", "each row beside what a machine predicts; --explain: what would give the measured time"},
+                            {"podsim calibrate {} --base dgx_h100 --slice 8x8 -o mine.textproto", "a machine that takes the measured times"}};
+  return all;
+}
 
 // ---- Traces and algorithms of others ------------------------------------------------------------------------------------------------------------
 
 bool is_chakra(const FileHead& head) { return head.path.ends_with(".et"); }
-bool is_nccl_topology(const FileHead& head) { return line_begins(head, "<system ") || line_begins(head, "<graphs "); }
+bool is_nccl_topology(const FileHead& head) { return line_begins(head, "<system ") || line_begins(head, "<system>"); }
+bool is_nccl_graphs(const FileHead& head) { return line_begins(head, "<graphs ") || line_begins(head, "<graphs>"); }
+Expected<NcclSystem> nccl_system(const std::string& path) {
+  const auto text = read_file(path, list_limit);
+  if (!text) return text.error();
+  return read_nccl_system(*text, path);
+}
+Expected<std::string> nccl_contents(const std::string& path) {
+  const auto system = nccl_system(path);
+  if (!system) return system.error();
+  return fmt::format("{}{}{}", to_text(*system), system->notes.empty() ? "" : "\n  ", fmt::join(system->notes, "\n  "));
+}
+std::string_view machine_of_nccl(const FileHead& head) {
+  const auto system = nccl_system(head.path);
+  return !system || system->machine.empty() ? "dgx_h100" : system->machine;
+}
 bool is_msccl(const FileHead& head) { return line_begins(head, "<algo "); }
 bool is_maxtext(const FileHead& head) {
   return std::regex_search(head.text, std::regex{R"((^|\n)(base_emb_dim|base_num_decoder_layers|ici_fsdp_parallelism|model_name|per_device_batch_size)\s*:)"});
@@ -143,6 +170,7 @@ bool is_maxtext(const FileHead& head) {
 
 // ---- podsim's own -------------------------------------------------------------------------------------------------------------------------------
 
+bool is_nsys(const FileHead& head) { return head.text.starts_with("SQLite format 3") && is_nsys_export(head.path); }
 bool is_store(const FileHead& head) { return head.text.starts_with("SQLite format 3"); }
 bool is_json_result(const FileHead& head) { return trimmed(head.text).starts_with('{'); }
 Expected<std::string> record_contents(const std::string& path) {
@@ -277,19 +305,34 @@ const std::vector<KnownFile>& known_files() {
       {"a trace of events in JSON, as Perfetto shows", "", &is_trace_json, nullptr,
        {{"podsim diff --measured {} --hlo step.hlo --machine tpu_v5e", "where the step is slower than its module should be"},
         {"podsim calibrate --from trace-json {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
-      {"a log of nccl-tests", "", &is_nccl_tests, &rows_of<nccl_tests>,
-       {{"podsim calibrate --from nccl-tests {} --base dgx_h100 -o mine.textproto", "a machine that takes the measured times"}}},
-      {"observations", "", &is_observations, &rows_of<csv>,
+      {"a log of nccl-tests", "", &is_of<nccl_tests>, &rows_of<nccl_tests>, commands_for_collectives()},
+      {"results of nccl-tests or rccl-tests as JSON", "", &is_of<nccl_json>, &rows_of<nccl_json>, commands_for_collectives()},
+      {"results of rccl-tests as CSV", "", &is_of<nccl_csv>, &rows_of<nccl_csv>, commands_for_collectives()},
+      {"results of the OSU micro-benchmarks", "", &is_of<osu>, &rows_of<osu>, commands_for_collectives()},
+      {"results of perftest between two network interfaces", "", &is_of<perftest>, &rows_of<perftest>,
+       {{"podsim validate --observations {} --machine dgx_h100 --slice 2x1", "each row beside what a machine predicts"},
+        {"podsim calibrate {} --base dgx_h100 --slice 2x1 -o mine.textproto", "a machine that takes the measured times"}}},
+      {"a log of a training run", "", &is_of<training_log>, &rows_of<training_log>,
+       {{"podsim validate --observations {} --steps STEPS.textproto --machine dgx_h100 --slice 8x8", "the measured step beside the predicted one, which STEPS.textproto describes (docs/calibration.md)"}}},
+      {"observations", "", &is_of<csv>, &rows_of<csv>,
        {{"podsim calibrate --observations {} --base tpu_v4 -o mine.textproto", "a machine that takes the measured times"},
         {"podsim validate --observations {} --machine tpu_v4", "how far a machine is off"}}},
       {"an algorithm of MSCCL", "msccl", &is_msccl, nullptr,
        {{"podsim run msccl {} --bytes 1M --machine h100 --slice 1x8", "its time"},
         {"podsim check msccl {} --bytes 1M --slice 8", "whether it computes what it says"},
         {"podsim compare --msccl {} --bytes 64K,1M,16M --machine h100 --slice 1x8", "its time by size"}}},
-      {"a description of a machine's network by NCCL, which podsim does not read: --topology takes a network as a textproto", "", &is_nccl_topology, nullptr,
-       {{"podsim show machine --machine h100", "a machine of that kind"}}},
+      {"a node's topology as NCCL describes it", "", &is_nccl_topology, &nccl_contents,
+       {{"podsim show topology {} --machine MACHINE", "its links and bandwidths"},
+        {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE", "a collective on it"},
+        {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE --slice 4x8", "on 32 GPUs in such nodes, whose network interfaces of one number are joined by a rail"}},
+       &machine_of_nccl},
+      {"the rings and trees that NCCL found (NCCL_GRAPH_DUMP_FILE): podsim takes the topology that they were found on, NCCL_TOPO_DUMP_FILE", "", &is_nccl_graphs, nullptr, {}},
       {"a Chakra execution trace of one rank", "", &is_chakra, nullptr,
        {{"podsim run chakra PREFIX --machine tpu_v5e", "the time of PREFIX.0.et, PREFIX.1.et, ..."}}},
+      {"an export of Nsight Systems", "", &is_nsys, &profile_contents,
+       {{"podsim diff --measured {} --from nsys --hlo step.hlo --machine MACHINE", "where the step is slower than its module should be, by category"},
+        {"podsim run training llama3-8b --machine MACHINE --slice 1x8 --batch 8 --format json -o run.json && podsim diff --measured {} --from nsys run.json", "where the step differs from a predicted one, by category"}},
+       &machine_of_profile},
       {"a store of podsim sweep, or another SQLite database", "", &is_store, nullptr, {{"podsim report {}", "a page about its results"}, {"podsim sweep --store {} --export csv", "them as a table"}}},
       {"a message of podsim", "", &is_message, nullptr, {}},
       {"a record or result of podsim", "", &is_json_result, &record_contents, {{"podsim report {}", "a page about it"}, {"podsim show timeline {}", "what a device does when"}}},

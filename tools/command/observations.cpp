@@ -13,8 +13,8 @@ OptionGroup import_options() {
   std::string forms;
   for (const ImportFormat& format : import_formats()) forms += fmt::format("{}{}", forms.empty() ? "" : "|", format.name);
   return {{"observations", input_files("FILE"), "what was measured, - for standard input; repeatable, --observations may be left out"},
-          {"from", word(forms, "csv"), "the form of the files"},
-          {"op", word("NAME"), "nccl-tests: the operation, where the text does not name it"},
+          {"from", word(forms), "the form of the files; left out: by the content of each"},
+          {"op", word("NAME"), "benchmarks of collectives: the operation, where the text does not name it"},
           {"devices", no_field(word("N")), "devices that took part, where the file does not tell"},
           {"axis-sizes", written_as(Form::pairs, word("x=4,y=4")), "meshslice-log: devices along each axis, where the log does not tell"},
           {"cores", word("N", "1"), "profiles of TPUs: cores of a device"},
@@ -56,9 +56,7 @@ Expected<Imported> imported_observations(const Options& options) {
   }
   Imported all;
   for (const std::string& file : files) {
-    auto imported = import_file(options.text("from"), file == "-" ? "/dev/stdin" : file, how);
-    if (!imported && is_of_input(imported.error().cause) && !options.given("from"))
-      return Diagnostic{imported.error().where, imported.error().message + "; --from names other forms than csv"};
+    auto imported = import_file(options.has("from") ? options.text("from") : "", file == "-" ? "/dev/stdin" : file, how);
     if (!imported) return imported.error();
     all.observations.insert(all.observations.end(), imported->observations.begin(), imported->observations.end());
     for (std::string& note : imported->notes) all.notes.push_back(files.size() > 1 ? file + ": " + note : std::move(note));

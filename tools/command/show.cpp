@@ -56,8 +56,13 @@ OptionGroup options_of(const Target& target) {
 }
 
 int show(const Target& target, const std::vector<std::string>& arguments, Console& console) {
+<<<<<<< HEAD
   const bool of_system = target.show == &show_machine || target.show == &show_topology || target.show == &show_mesh;  // `show machine h100`
   const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console, target.show == &show_plan ? "plan" : of_system ? "machine" : nullptr);
+=======
+  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console,
+                              target.show == &show_plan ? "plan" : target.show == &show_topology ? "topology" : nullptr);
+>>>>>>> fe0227843712ae3789aed6f9e4017134c6afcd7e
   if (parsed.status) return *parsed.status;
   RunOptions how = run_options_of(console);
   ProgressLine line{console, parsed.options->flag("quiet")};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 
 #include "sim/base/units.hpp"
@@ -10,6 +11,7 @@
 #include "tools/report/json.hpp"
 #include "tools/report/table.hpp"
 #include "topologies/drawing.hpp"
+#include "topologies/nccl/nccl_system.hpp"
 
 namespace podsim {
 
@@ -152,6 +154,7 @@ Expected<std::string> topology_report(const System& system, Format format, const
               {"chips", topology.chips()},    {"devices", system.mesh.devices()},       {"switches", shape->switches},
               {"links", shape->links},        {"least_degree", shape->least_degree},  {"largest_degree", shape->largest_degree},
               {"diameter", shape->diameter},  {"mean_distance", shape->mean_distance}};
+    if (const NcclSystem* node = system.joined_by.nccl.get()) json.set("node", to_text(*node)), json.set("notes", node->notes);
     json.set("wrap", wrap_json);
     json.set("bisection_bandwidth_bytes_per_s", number_or_null(bisection));
     json.set("all_to_all_bound_bytes_per_s", *all_to_all ? number_or_null(**all_to_all) : Json());
@@ -174,6 +177,8 @@ Expected<std::string> topology_report(const System& system, Format format, const
        {"bisection bandwidth", rate(bisection) + " each way"},
        {"all-to-all bound", *all_to_all ? rate(**all_to_all) + " per chip" : fmt::format("not computed: {}", too_many_routes)}},
       2);
+  if (const NcclSystem* node = system.joined_by.nccl.get())
+    text += fmt::format("\na node: {}\n{}{}{}", to_text(*node), node->notes.empty() ? "" : "note: ", fmt::join(node->notes, "\nnote: "), node->notes.empty() ? "" : "\n");
   constexpr int most_drawn = 64;              // chips; more fill the screen without being read
   const Grid* grid = topology.plain_grid();  // broken and twisted cables are not drawn
   if (const auto drawing = grid != nullptr && grid->chips() <= most_drawn ? draw(*grid) : std::nullopt) text += "\n" + *drawing;

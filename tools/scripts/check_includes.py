@@ -38,7 +38,7 @@ ARROWS = {
     "workloads": {"algorithms", "topologies"},
     "workloads/sharded": {"algorithms"},
     "workloads/tuning": {"workloads", "sim/engine/table"},
-    "workloads/msccl": {"algorithms"},
+    "workloads/msccl": {"algorithms", "sim/config"},
     "workloads/chakra": {"algorithms", "sim/engine"},
     "workloads/scenario": {"workloads/tuning", "workloads/sharded", "workloads/training", "workloads/hlo", "workloads/hlo_values", "workloads/msccl", "workloads/chakra"},
     "workloads/ledger": {"workloads/scenario"},
@@ -67,11 +67,11 @@ OUTSIDE = [
     (re.compile(r"google/protobuf/|.*\.pb\.h$"), PROTOBUF_FOLDERS, "Protobuf"),
     (re.compile(r"simdjson\.h$"), ("validation/calibration/importers", "tools/page", "tools/report", "workloads/hlo", "workloads/chakra"), "simdjson"),
     (re.compile(r"yaml-cpp/"), ("workloads/training",), "yaml-cpp"),
-    (re.compile(r"pugixml\.hpp$"), ("workloads/msccl",), "pugixml"),
+    (re.compile(r"pugixml\.hpp$"), ("sim/config/xml_elements.hpp", "workloads/msccl"), "pugixml"),
     (re.compile(r"cairo\.h$"), ("tools/report",), "cairo"),
     (re.compile(r"nlohmann/"), ("tools/report/json.cpp",), "nlohmann/json"),  # report/json.hpp stands for it; tests read what was written
     (re.compile(r"Eigen/"), ("validation/calibration", "validation/validate", "algorithms/collectives"), "Eigen"),
-    (re.compile(r"sqlite3(ext)?\.h$"), ("tools/sweep",), "SQLite"),
+    (re.compile(r"sqlite3(ext)?\.h$"), ("sim/config/database.cpp",), "SQLite"),
     (re.compile(r"(cblas|lapacke|fftw3)\.h$"), ("sim/engine/numeric",), "the linear algebra library"),
 ]
 IN_TESTS = {"nlohmann/json"}  # of these, what any test may include

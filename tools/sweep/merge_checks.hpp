@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/database.hpp"
+#include "sim/config/database.hpp"
 #include "tools/sweep/merge.hpp"
 
 namespace podsim {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tools/sweep/asked_points.hpp"
-#include "tools/sweep/database.hpp"
+#include "sim/config/database.hpp"
 
 namespace podsim {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tools/report/table.hpp"
-#include "tools/sweep/database.hpp"
+#include "sim/config/database.hpp"
 
 namespace podsim {
 

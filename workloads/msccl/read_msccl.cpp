@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/msccl/xml_elements.hpp"
+#include "sim/config/xml_elements.hpp"
 
 namespace podsim {
 

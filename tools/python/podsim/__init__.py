@@ -19,7 +19,7 @@ except ImportError as _error:  # built for another Python
     raise ImportError(f"podsim's extension cannot be loaded by Python {_sys.version.split()[0]} ({_sys.executable}): {_error}. It is built for the Python that CMake "
                       "found, Debian's /usr/bin/python3 where there is one") from _error
 
-from ._api import (calibrate, check, compare, diff, machine, report, run, schedule, show_hlo, show_machine, show_mesh, show_pipeline, show_plan, show_program,
+from ._api import (calibrate, check, compare, diagnose, diff, machine, report, run, schedule, show_hlo, show_machine, show_mesh, show_pipeline, show_plan, show_program,
                    show_sharding, show_topology, show_training, tune, validate)
 from ._builder import Builder
 from ._errors import DataError, HostError, InputError, InternalError, Interrupted
@@ -40,5 +40,5 @@ _describe_verbs(globals())
 
 __all__ = ["UNITS", "Builder", "Calibration", "Check", "Comparison", "DataError", "HostError", "InputError", "InternalError", "Interrupted", "InterruptedRun",
            "Machine", "Plan", "Result", "Run", "Schedule", "Store", "Timeline", "TrainingTuning", "TunedPlan", "Tuning", "block", "calibrate", "check",
-           "compare", "diff", "execute", "help", "machine", "merge", "report", "run", "schedule", "show_hlo", "show_machine", "show_mesh", "show_pipeline", "show_plan",
+           "compare", "diagnose", "diff", "execute", "help", "machine", "merge", "report", "run", "schedule", "show_hlo", "show_machine", "show_mesh", "show_pipeline", "show_plan",
            "show_program", "show_sharding", "show_topology", "show_training", "sweep", "sweep_text", "tune", "validate"]

@@ -205,6 +205,13 @@ def validate(*datasets: str, progress: Progress = None, **keywords: Any) -> Resu
     return _result(("validate",), keywords, progress)
 
 
+def diagnose(*observations: str, progress: Progress = None, **keywords: Any) -> Result:
+    """What could be wrong with a machine whose collectives take too long: ``podsim.diagnose("all_reduce.txt", machine="dgx_h100", slice="8x8").hypotheses``, best first."""
+    if observations:
+        keywords["observations"] = list(observations)
+    return _result(("diagnose",), keywords, progress)
+
+
 def diff(*, progress: Progress = None, **keywords: Any) -> Result:
     """Hold a profile against a plan or a run: where is the step slower than predicted?"""
     return _result(("diff",), keywords, progress)

@@ -37,7 +37,7 @@ def text_of(function: str) -> str:
     return "\n".join(_entry(option) for option in options(*command_of(function)).values())
 
 
-VERBS = ("run", "check", "compare", "tune", "calibrate", "validate", "diff", "report", "schedule", "show_machine", "show_topology", "show_mesh", "show_plan", "show_program",
+VERBS = ("run", "check", "compare", "tune", "calibrate", "validate", "diagnose", "diff", "report", "schedule", "show_machine", "show_topology", "show_mesh", "show_plan", "show_program",
          "show_sharding", "show_training", "show_pipeline", "show_hlo")
 
 

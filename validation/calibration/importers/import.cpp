@@ -11,11 +11,15 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/text.hpp"
 #include "validation/calibration/importers/hlo_stats.hpp"
 #include "validation/calibration/importers/meshslice_log.hpp"
+#include "validation/calibration/importers/nccl_json.hpp"
 #include "validation/calibration/importers/nccl_tests.hpp"
+#include "validation/calibration/importers/osu.hpp"
 #include "validation/calibration/importers/profile_files.hpp"
 #include "validation/calibration/importers/trace_json.hpp"
+#include "validation/calibration/importers/training_log.hpp"
 #include "validation/calibration/importers/xplane.hpp"
 
 namespace podsim {
@@ -62,12 +66,60 @@ Expected<Imported> whole(std::unique_ptr<ByteSource> bytes, const std::string& f
   return import(*text, file, options);
 }
 
-constexpr std::array<ImportFormat, 6> formats = {{{"csv", "observations: op,devices,bytes,seconds,...", whole<import_csv>},
-                                                  {"nccl-tests", "what nccl-tests prints", whole<import_nccl_tests>},
-                                                  {"xplane", "profiles of TPUs: *.xplane.pb", import_xplane},
-                                                  {"trace-json", "profiles of TPUs: *.trace.json.gz of jax.profiler", import_trace_json},
-                                                  {"hlo-stats", "tables of HLO op statistics, as CSV", whole<import_hlo_stats>},
-                                                  {"meshslice-log", "logs of MeshSlice's benchmarks of collectives", whole<import_meshslice_log>}}};
+bool has(std::string_view head, std::string_view text) { return head.find(text) != std::string_view::npos; }
+bool any_line_begins(std::string_view head, std::initializer_list<std::string_view> beginnings) {
+  for (std::size_t at = 0; at < head.size(); at = std::min(head.find('\n', at), head.size() - 1) + 1)
+    for (const std::string_view beginning : beginnings)
+      if (head.substr(at).starts_with(beginning)) return true;
+  return false;
+}
+/// An object, or an array of them: a log may begin with [rank0].
+bool is_json(std::string_view head) {
+  head = trimmed(head);
+  return head.starts_with('{') || (head.starts_with('[') && trimmed(head.substr(1)).starts_with('{'));
+}
+bool is_csv(std::string_view head, std::string_view) { return any_line_begins(head, {"op,", "m,n,k,"}); }
+bool is_nccl_json(std::string_view head, std::string_view) {
+  return is_json(head) && ((has(head, "\"size\"") && (has(head, "\"busBw\"") || has(head, "\"bus_bw\""))) || (has(head, "\"nccl_version\"") && has(head, "\"args\"")));
+}
+bool is_nccl_csv(std::string_view head, std::string_view) { return any_line_begins(head, {"numCycle,"}); }
+bool is_nccl_tests(std::string_view head, std::string_view) { return !is_json(head) && (has(head, "nThread") || (has(head, "algbw") && has(head, "busbw"))); }
+bool is_osu(std::string_view head, std::string_view) { return !is_json(head) && has(head, "OSU MPI") && has(head, " Test v"); }
+bool is_perftest(std::string_view head, std::string_view) { return has(head, "#bytes") && has(head, "#iterations"); }
+bool is_training_log(std::string_view head, std::string_view) {
+  return !is_json(head) && (has(head, "elapsed time per iteration (ms):") || (has(head, "step:") && has(head, "loss:") && has(head, "tps:")) || has(head, "[titan]") || has(head, "using world size: "));
+}
+bool is_xplane(std::string_view, std::string_view file) { return file.ends_with(".xplane.pb") || file.ends_with(".xplane.pb.gz"); }
+bool is_trace_json(std::string_view head, std::string_view) { return is_json(head) && has(head, "\"traceEvents\""); }
+bool is_hlo_stats(std::string_view head, std::string_view) { return has(head.substr(0, head.find('\n')), "hlo_op") && has(head, "avg_self_time_us"); }
+bool is_meshslice_log(std::string_view head, std::string_view) { return any_line_begins(head, {"Running benchmark on ", "Allgather", "ReduceScatter", "SendRecv"}); }
+
+constexpr std::array<ImportFormat, 11> formats = {{{"csv", "observations: op,devices,bytes,seconds,...", whole<import_csv>, is_csv},
+                                                   {"nccl-json", "what nccl-tests -J and rccl-tests -Z json write", whole<import_nccl_json>, is_nccl_json},
+                                                   {"nccl-csv", "what rccl-tests -Z csv write", whole<import_nccl_csv>, is_nccl_csv},
+                                                   {"nccl-tests", "what nccl-tests print", whole<import_nccl_tests>, is_nccl_tests},
+                                                   {"osu", "what the OSU micro-benchmarks print", whole<import_osu>, is_osu},
+                                                   {"perftest", "what ib_write_bw and its like print", whole<import_perftest>, is_perftest},
+                                                   {"training-log", "logs of torchtitan and Megatron-LM", whole<import_training_log>, is_training_log},
+                                                   {"xplane", "profiles of TPUs: *.xplane.pb", import_xplane, is_xplane},
+                                                   {"trace-json", "profiles of TPUs: *.trace.json.gz of jax.profiler", import_trace_json, is_trace_json},
+                                                   {"hlo-stats", "tables of HLO op statistics, as CSV", whole<import_hlo_stats>, is_hlo_stats},
+                                                   {"meshslice-log", "logs of MeshSlice's benchmarks of collectives", whole<import_meshslice_log>, is_meshslice_log}}};
+
+constexpr std::size_t head_of_file = std::size_t{1} << 16;
+
+/// By the beginning of a file; csv, whose errors say what is expected, where that tells nothing.
+Expected<const ImportFormat*> recognised(ByteSource& source, const std::string& file) {
+  std::string head;
+  while (head.size() < head_of_file) {
+    const auto more = source.next();
+    if (!more) return more.error();
+    if (more->empty()) break;
+    head += *more;
+  }
+  const ImportFormat* format = format_of(std::string_view{head}.substr(0, head_of_file), file);
+  return format == nullptr ? formats.data() : format;
+}
 
 /// A profile of several hosts.
 Expected<Imported> import_folder(std::string_view format, const std::string& path, const ImportOptions& options) {
@@ -95,16 +147,33 @@ Expected<const ImportFormat*> format_named(std::string_view name) {
 
 std::span<const ImportFormat> import_formats() { return formats; }
 
+const ImportFormat* format_of(std::string_view head, std::string_view file) {
+  const auto found = std::ranges::find_if(formats, [&](const ImportFormat& format) { return format.is(head, file); });
+  return found == formats.end() ? nullptr : &*found;
+}
+
 Expected<Imported> import_observations(std::string_view format, std::string_view bytes, const std::string& file, const ImportOptions& options) {
-  const auto found = format_named(format);
+  const auto found = format.empty() ? recognised(*source_of(bytes, file), file) : format_named(format);
   if (!found) return found.error();
   return (*found)->read(source_of(bytes, file), file, options);
 }
 
 Expected<Imported> import_file(std::string_view format, const std::string& path, const ImportOptions& options) {
+  std::error_code unknown;
+  if (format.empty() && !std::filesystem::is_regular_file(path, unknown)) {  // a pipe is read once
+    auto source = source_of_file(path);
+    if (!source) return source.error();
+    const auto text = read_all(**source, longest_text, path);
+    return text ? import_observations("", *text, path, options) : Expected<Imported>{text.error()};
+  }
+  if (format.empty()) {
+    auto source = source_of_file(path);
+    if (!source) return source.error();
+    const auto found = recognised(**source, path);
+    return found ? import_file((*found)->name, path, options) : Expected<Imported>{found.error()};
+  }
   const auto found = format_named(format);
   if (!found) return found.error();
-  std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown) && (format == "xplane" || format == "trace-json")) return import_folder(format, path, options);
   auto source = source_of_file(path);
   if (!source) return source.error();

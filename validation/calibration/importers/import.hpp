@@ -11,12 +11,15 @@ namespace podsim {
 struct ImportFormat {
   std::string_view name, summary;
   Expected<Imported> (*read)(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options);
+  bool (*is)(std::string_view head, std::string_view file);  // by the beginning of a file, unpacked, and its name
 };
 
-/// csv, nccl-tests, xplane, trace-json, hlo-stats, meshslice-log. All also accept gzip.
+/// csv, nccl-tests, nccl-json, nccl-csv, osu, perftest, training-log, xplane, trace-json, hlo-stats, meshslice-log. All also accept gzip.
 std::span<const ImportFormat> import_formats();
+/// The first one that a file `is`; nullptr: none.
+const ImportFormat* format_of(std::string_view head, std::string_view file);
 
-/// Errors: no such format, and those of the format. `file` is the name in messages.
+/// `format` empty: by the content; csv where that tells nothing. Errors: no such format, and those of the format. `file` is the name in messages.
 Expected<Imported> import_observations(std::string_view format, std::string_view bytes, const std::string& file, const ImportOptions& options = {});
 /// Reads from a file with no more in memory at once than its format needs; of xplane and trace-json also from a folder, as find_profile() does.
 Expected<Imported> import_file(std::string_view format, const std::string& path, const ImportOptions& options = {});

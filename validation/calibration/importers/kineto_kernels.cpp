@@ -216,7 +216,7 @@ void KinetoKernels::finish(ProfileSink& sink, ProfileLine next, std::string_view
     sink.add(line->second, event);
   }
   std::erase_if(profile.devices, [](const ReadProfile::Device& device) { return device.lines.empty(); });
-  profile.notes.push_back(fmt::format("PyTorch's {}{}", counted(static_cast<std::int64_t>(kernels_.size()), "kernel"),
+  profile.notes.push_back(fmt::format("{} {}{}", whose_, counted(static_cast<std::int64_t>(kernels_.size()), "kernel"),
                                       alone == 0 ? ", all with the operator that launched them" : fmt::format(", {} without an operator that launched them", alone)));
   if (of_another_clock > 0) profile.notes.push_back(fmt::format("{} left out: later than the first by more than 1e12 us, so of another clock", counted(static_cast<std::int64_t>(of_another_clock), "kernel")));
   profile.has_operators = true;

@@ -19,6 +19,8 @@ namespace podsim {
 ///   memory  64 bytes for each kernel, operator and launch, and each name once
 class KinetoKernels {
  public:
+  /// `whose`: as notes say it.
+  explicit KinetoKernels(std::string whose = "PyTorch's") : whose_{std::move(whose)} {}
   /// Whether events of this `cat` are its own, which no line of another producer has.
   static bool takes(std::string_view kind);
   /// Errors: a kernel without a beginning or a duration; one of negative duration.
@@ -52,6 +54,7 @@ class KinetoKernels {
   [[nodiscard]] std::unordered_map<std::int64_t, Name> operators_of_launches() const;
   void tell_steps(ReadProfile& profile) const;
 
+  std::string whose_;
   std::vector<std::string> names_;
   std::map<std::string, Name, std::less<>> known_;
   std::vector<Kernel> kernels_;

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "validation/calibration/importers/nsys.hpp"
 #include "validation/calibration/importers/trace_json.hpp"
 #include "validation/calibration/importers/xplane.hpp"
 
@@ -134,7 +135,7 @@ class JoinedProfile {
 
 std::optional<std::string_view> profile_form(std::string_view file) {
   file = without_gz(file);
-  for (const auto& [end, form] : {std::pair{".pb", "xplane"}, {".json", "trace-json"}, {".csv", "hlo-stats"}})
+  for (const auto& [end, form] : {std::pair{".pb", "xplane"}, {".json", "trace-json"}, {".csv", "hlo-stats"}, {".sqlite", "nsys"}})
     if (file.ends_with(end)) return form;
   return std::nullopt;
 }
@@ -155,17 +156,26 @@ std::vector<std::string> files_of_profile(const std::string& path) {
 Expected<ReadProfile> read_profile(std::string_view form, std::unique_ptr<ByteSource> bytes, const std::string& file, ProfileSink& sink) {
   if (form == "xplane") return read_xplane(std::move(bytes), file, sink);
   if (form == "trace-json") return read_trace_json(std::move(bytes), file, sink);
-  return Diagnostic{{}, quoted(form) + " is no form of profiles; there are xplane, trace-json, hlo-stats"};
+  return Diagnostic{{}, quoted(form) + " is no form of profiles; there are xplane, trace-json, hlo-stats, nsys"};
 }
+
+namespace {
+
+Expected<ReadProfile> read_file_of_profile(const std::string& form, const std::string& file, ProfileSink& sink) {
+  if (form == "nsys") return read_nsys(file, sink);  // SQLite opens it itself
+  auto source = source_of_file(file);
+  if (!source) return source.error();
+  return read_profile(form, *std::move(source), file, sink);
+}
+
+}  // namespace
 
 Expected<ReadProfile> read_profile(const ProfileFiles& files, ProfileSink& sink) {
   JoinedProfile joined;
   ProfileLine next = 0;
   for (const std::string& file : files.files) {
-    auto source = source_of_file(file);
-    if (!source) return source.error();
     SharedSink lines{sink, next};
-    auto profile = read_profile(files.form, *std::move(source), file, lines);
+    auto profile = read_file_of_profile(files.form, file, lines);
     if (!profile) return profile.error();
     joined.add(*std::move(profile), lines, file);
     next = lines.next();

@@ -14,7 +14,7 @@ namespace podsim {
 
 struct ProfileFiles {
   std::string name;               // as it was named
-  std::string form;               // xplane, trace-json, hlo-stats; empty: the name does not tell
+  std::string form;               // xplane, trace-json, hlo-stats, nsys; empty: the name does not tell
   std::vector<std::string> files;  // in the order of their names, numbers in them by value
   std::vector<std::string> notes{};
 };

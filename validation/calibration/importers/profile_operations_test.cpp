@@ -171,7 +171,7 @@ TEST(ProfileOperations, ATableOfStatisticsSumsOverDevices) {
 TEST(ProfileOperations, WhatIsNoProfileIsToldWithItsPlace) {
   EXPECT_THAT(refusal_of(R"({"traceEvents":[{"ph":"X")"), HasSubstr("p:1:"));
   EXPECT_EQ(refusal_of(trace({})), "p: no operation on a line \"XLA Ops\" of a TPU and no kernel on a stream of a GPU; devices with such lines: 0");
-  EXPECT_EQ(refusal_of("", {}, "csv"), "\"csv\" is no form of profiles; there are xplane, trace-json, hlo-stats");
+  EXPECT_EQ(refusal_of("", {}, "csv"), "\"csv\" is no form of profiles; there are xplane, trace-json, hlo-stats, nsys");
 }
 
 ProfiledStep step_in(const std::string& text, std::optional<int> number = {}) {

@@ -1,4 +1,4 @@
-#include "workloads/msccl/xml_elements.hpp"
+#include "sim/config/xml_elements.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "tools/sweep/database.hpp"
+#include "sim/config/database.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,0 +1,140 @@
+// Topologies that NCCL and RCCL wrote: what is read of real files, the networks that they become, and bad ones.
+#include <gtest/gtest.h>
+
+#include "sim/config/files.hpp"
+#include "sim/topology/bisection.hpp"
+#include "topologies/interconnect.hpp"
+#include "topologies/machines.hpp"
+#include "topologies/nccl/nccl_network.hpp"
+
+namespace podsim {
+namespace {
+
+const std::string folder = PODSIM_SOURCE_DIR "/topologies/nccl/testdata/";
+constexpr LinkParameters to_rail{BytesPerSecond{50e9}, Seconds{1e-6}, 0}, to_switch{BytesPerSecond{370.8e9}, Seconds{3e-7}, 0.8};
+
+NcclSystem system_in(const std::string& name) {
+  const auto text = read_file(folder + name, list_limit);
+  EXPECT_TRUE(text) << to_text(text.error());
+  const auto system = read_nccl_system(*text, name);
+  if (!system) return ADD_FAILURE() << to_text(system.error()), NcclSystem{};
+  return *system;
+}
+
+Network network_of(const std::string& name, int nodes) {
+  auto network = nccl_network(system_in(name), nodes, to_rail, to_switch);
+  EXPECT_TRUE(network) << to_text(network.error());
+  return *std::move(network);
+}
+
+/// "0.0 > nvswitch 0 > 0.3"
+std::string way(const Network& network, int from, int to) {
+  std::vector<LinkId> links;
+  EXPECT_TRUE(network.route(ChipId{from}, ChipId{to}, {}, links));
+  std::string text = network.chip_name(ChipId{from});
+  for (const LinkId link : links) text += " > " + network.link_name(link).substr(network.link_name(link).find("->") + 2);
+  return text;
+}
+
+std::string error_of(const std::string& text) {
+  const auto system = read_nccl_system(text, "t");
+  return system ? "no error" : to_text(system.error());
+}
+
+TEST(NcclSystem, WhatRealFilesHold) {
+  EXPECT_EQ(to_text(system_in("ibm_h100.xml")), "8 GPUs, 8 of them on NVSwitches by 370.8 GB/s, 8 PCIe switches, 2 CPUs, 8 network interfaces of 25 GB/s");
+  EXPECT_EQ(to_text(system_in("rccl_8p_940.xml")), "8 GPUs, 28 pairs linked directly by 48 GB/s, 8 PCIe switches, 2 CPUs, 8 network interfaces of 50 GB/s");
+  EXPECT_EQ(to_text(system_in("azure_ndv5.xml")), "8 GPUs, 8 PCIe switches, 2 CPUs, 8 network interfaces");
+  EXPECT_EQ(to_text(system_in("aws_p4d.xml")), "8 GPUs, 4 PCIe switches, 2 CPUs, 4 network interfaces");
+  EXPECT_EQ(to_text(system_in("h200_one_gpu.xml")), "1 GPU, 1 CPU, 1 network interface of 1.25 GB/s");
+}
+
+TEST(NcclSystem, TheMachineWithSuchGpus) {
+  for (const auto& [file, machine] : {std::pair{"ibm_h100.xml", "dgx_h100"}, {"h200_one_gpu.xml", "dgx_h200"}, {"aws_p4d.xml", "dgx_a100"}, {"rccl_8p_940.xml", ""}})
+    EXPECT_EQ(system_in(file).machine, machine) << file;
+}
+
+TEST(NcclSystem, SaysWhatTheFileLeavesOpen) {
+  EXPECT_TRUE(system_in("ibm_h100.xml").notes.empty());
+  const std::vector<std::string> expected{"the file leaves NVLinks to NCCL: every GPU has the machine's, link[y], to one switch",
+                                          "the file leaves the speed of network interfaces to NCCL: each has the machine's, link[x]"};
+  EXPECT_EQ(system_in("azure_ndv5.xml").notes, expected);
+  const auto system = read_nccl_system("<system><cpu><pci class='0x030200'><gpu><c2c bw='1'/><nvlink target='x' tclass='0x030200'/></gpu></pci><pci busid='a'/><pci class='0x0108'/></cpu><numa/></system>", "t");
+  ASSERT_TRUE(system) << to_text(system.error());
+  EXPECT_EQ(system->notes, (std::vector<std::string>{"not read: 1 c2c", "not read: 1 link that leads to no other GPU of the file", "not read: 1 numa", "not read: 1 pci of another class", "not read: 1 pci without a class"}));
+}
+
+TEST(NcclNetwork, GpusOfANodeTakeTheirNvlinks) {
+  const Network one = network_of("ibm_h100.xml", 1);
+  EXPECT_EQ(one.chips(), 8);
+  EXPECT_EQ(way(one, 0, 3), "0.0 > nvswitch 0 > 0.3");
+  EXPECT_EQ(way(network_of("rccl_8p_940.xml", 1), 2, 7), "0.2 > 0.7");
+  EXPECT_DOUBLE_EQ(one.link(one.out_links(ChipId{0}).front().link).bandwidth.count(), 370.8e9);
+}
+
+TEST(NcclNetwork, BetweenNodesTheyTakeTheRailOfTheOneThatReceives) {
+  const Network two = network_of("ibm_h100.xml", 2);
+  // The file's mlx5_7 is beside GPU 0.
+  EXPECT_EQ(way(two, 0, 8), "0.0 > port 0.0 > pci 0.0 > nic 0.7 > rail 7 > nic 1.7 > pci 1.0 > port 1.0 > 1.0");
+  EXPECT_EQ(way(two, 0, 11), "0.0 > nvswitch 0 > 0.3 > port 0.3 > pci 0.3 > nic 0.4 > rail 4 > nic 1.4 > pci 1.3 > port 1.3 > 1.3");
+  EXPECT_DOUBLE_EQ(bisection_bandwidth(two).count(), 8 * 25e9);
+}
+
+TEST(NcclNetwork, GpusThatShareAnInterfaceShareItsBandwidth) {
+  const Network two = network_of("aws_p4d.xml", 2);
+  EXPECT_EQ(way(two, 0, 8), "0.0 > port 0.0 > pci 0.0 > nic 0.0 > rail 0 > nic 1.0 > pci 1.0 > port 1.0 > 1.0");
+  EXPECT_EQ(way(two, 1, 9), "0.1 > port 0.1 > pci 0.0 > nic 0.0 > rail 0 > nic 1.0 > pci 1.0 > port 1.1 > 1.1");
+}
+
+TEST(NcclNetwork, SeveralInterfacesOfOneGpuAreOne) {
+  std::string text = "<system><cpu><pci class='0x060400'><pci class='0x030200' link_width='16' link_speed='32.0 GT/s PCIe'><gpu sm='90'/></pci>";
+  for (int n = 0; n < 4; ++n) text += "<pci class='0x020000' link_width='8' link_speed='16.0 GT/s PCIe'><nic><net name='e" + std::to_string(n) + "' dev='" + std::to_string(n) + "' speed='100000' latency='75'/></nic></pci>";
+  const auto system = read_nccl_system(text + "</pci></cpu></system>", "t");
+  ASSERT_TRUE(system) << to_text(system.error());
+  const auto network = nccl_network(*system, 2, to_rail, to_switch);
+  ASSERT_TRUE(network) << to_text(network.error());
+  std::vector<LinkId> links;
+  ASSERT_TRUE(network->route(ChipId{0}, ChipId{1}, {}, links));
+  ASSERT_EQ(links.size(), 8U);
+  EXPECT_DOUBLE_EQ(network->link(links[2]).bandwidth.count(), 4 * 12e9);
+  EXPECT_DOUBLE_EQ(network->link(links[3]).bandwidth.count(), 4 * 12.5e9);
+  EXPECT_DOUBLE_EQ(network->link(links[3]).latency.count() + network->link(links[4]).latency.count(), 75e-6);
+}
+
+TEST(NcclNetwork, SeveralNodesNeedInterfaces) {
+  const auto network = nccl_network(*read_nccl_system("<system><cpu><pci class='0x030200'/></cpu></system>", "t"), 2, to_rail, to_switch);
+  ASSERT_FALSE(network);
+  EXPECT_EQ(network.error().message, "expected one node, a slice of 1 chip, as the file names no network interface, found 2 nodes");
+}
+
+TEST(NcclNetwork, IsATopologyOfAnyMachine) {
+  const auto spec = parse_topology(folder + "ibm_h100.xml", {});
+  ASSERT_TRUE(spec) << to_text(spec.error());
+  const Machine machine = *find_machine("dgx_h100");
+  const auto slice = [&](const char* text) { return *parse_slice(text, machine, {}); };
+  const auto topology = build_topology(machine, slice("4x8"), {}, *spec);
+  ASSERT_TRUE(topology) << to_text(topology.error());
+  EXPECT_EQ((*topology)->chips(), 32);
+  EXPECT_TRUE(parse_cable(**topology, "nic 0.3-rail 3", {}));
+  const auto wrong = build_topology(machine, slice("3x4"), {}, *spec);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, folder + "ibm_h100.xml describes a node of 8 GPUs; expected a slice of a multiple of it, found 3x4, 12 chips");
+}
+
+TEST(NcclSystem, BadFilesSayWhere) {
+  EXPECT_EQ(error_of(""), "t:1:1: expected the element \"system\", found none");
+  EXPECT_EQ(error_of("<graphs/>"), "t:1:2: expected the element \"system\", found \"graphs\"");
+  EXPECT_EQ(error_of("<system>\n<cpu/></system>"), "t:1:2: expected a GPU (an element \"gpu\", or \"pci\" of the class 0x03 or 0x12), found none");
+  EXPECT_EQ(error_of("<system><cpu>\n <pci class='0x03' link_width='many'/></cpu></system>"), "t:2:32: expected link_width from 0 to 64, found \"many\"");
+  EXPECT_EQ(error_of("<system><cpu><pci class='0x03'/><nic><net latency='soon'/></nic></cpu></system>"), "t:1:52: expected a latency in us, found \"soon\"");
+  EXPECT_EQ(error_of("<system><cpu><pci busid='a' class='0x03'/><pci busid='a' class='0x03'/></cpu></system>"), "t:1:44: expected every GPU once, found the bus id \"a\" again");
+  EXPECT_EQ(error_of("<system><cpu><pci class='0x03'>").substr(0, 4), "t:1:");
+  std::string deep = "<system><cpu>";
+  for (int i = 0; i < 100; ++i) deep += "<pci>";
+  deep += "<pci class='0x03'/>";
+  for (int i = 0; i < 100; ++i) deep += "</pci>";
+  EXPECT_NE(error_of(deep + "</cpu></system>").find("expected at most 32 elements within each other"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace podsim

@@ -1,0 +1,210 @@
+#include "validation/calibration/importers/osu.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
+#include "validation/calibration/importers/text_lines.hpp"
+
+namespace podsim {
+
+namespace {
+
+using enum ObservedOp;
+
+bool is_whole_number(std::string_view word) {
+  return !word.empty() && std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+/// A test of OSU by the title of its table, "OSU MPI-CUDA Allreduce Latency Test v7.3".
+struct OsuTest {
+  std::string_view title;  // between "OSU MPI" and "Test"
+  ObservedOp op;
+  enum class Column { latency, bandwidth } column;
+  bool between_two;       // ranks
+  bool to_each = false;   // sizes are what a rank sends to each other
+};
+constexpr std::array<OsuTest, 8> osu_tests{{{"Allreduce Latency", all_reduce, OsuTest::Column::latency, false},
+                                            {"Allgather Latency", all_gather, OsuTest::Column::latency, false},
+                                            {"All-to-All Personalized Exchange Latency", all_to_all, OsuTest::Column::latency, false, true},
+                                            {"Broadcast Latency", broadcast, OsuTest::Column::latency, false},
+                                            {"Reduce_scatter Latency", reduce_scatter, OsuTest::Column::latency, false},
+                                            {"Reduce Latency", reduce, OsuTest::Column::latency, false},
+                                            {"Latency", permute, OsuTest::Column::latency, true},
+                                            {"Bandwidth", permute, OsuTest::Column::bandwidth, true}}};
+constexpr std::int64_t osu_window = 64;  // messages
+
+/// The title in a line; empty: it has none.
+std::string_view osu_title(std::string_view line) {
+  const std::size_t begin = line.find("OSU MPI"), end = line.find(" Test", begin);
+  if (begin == std::string_view::npos || end == std::string_view::npos) return {};
+  const std::size_t space = line.find(' ', begin + 4);  // behind MPI, MPI-CUDA, MPI-ROCM
+  return space == std::string_view::npos || space >= end ? std::string_view{} : trimmed(line.substr(space, end - space));
+}
+
+/// N of `-n N`, `-np N` on a command line.
+std::optional<int> ranks_on(const std::vector<std::string_view>& words) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i] == "-n" || words[i] == "-np" || words[i] == "--ntasks") {
+      int ranks = 0;
+      const auto [rest, status] = std::from_chars(words[i + 1].data(), words[i + 1].data() + words[i + 1].size(), ranks);
+      if (status == std::errc{} && rest == words[i + 1].data() + words[i + 1].size() && ranks > 1 && ranks <= most_observed_devices) return ranks;
+    }
+  return std::nullopt;
+}
+
+class OsuReader {
+ public:
+  OsuReader(const std::string& file, const ImportOptions& options) : file_{file}, options_{options} {}
+
+  Status read_line(const TextLine& line) {
+    const std::vector<std::string_view> words = words_of(line.text);
+    if (words.empty()) return success();
+    if (const std::string_view title = osu_title(line.text); !title.empty()) {
+      const auto* const known = std::ranges::find(osu_tests, title, &OsuTest::title);
+      test_ = known == osu_tests.end() ? nullptr : known;
+      if (test_ == nullptr) ++others_[std::string{title}];
+      column_.reset(), any_title_ = true;
+      return success();
+    }
+    if (const auto ranks = ranks_on(words)) ranks_ = *ranks;
+    if (words[0] == "#" && words.size() > 1 && words[1] == "Size") return read_heading(line);
+    if (test_ == nullptr || !is_whole_number(words[0])) return success();
+    return read_row(line, words);
+  }
+
+  Expected<Imported> finish() {
+    if (!any_title_) return Diagnostic{{file_, 1, 1}, "expected a table of OSU's benchmarks, as # OSU MPI Allreduce Latency Test, found none"};
+    if (imported_.observations.empty()) return Diagnostic{{file_, 1, 1}, others_.empty() ? "expected a row of OSU's benchmarks, found none" : fmt::format("expected a test of a collective, of latency or of bandwidth, found {}", quoted(others_.begin()->first))};
+    for (const auto& [title, count] : others_) imported_.notes.push_back(fmt::format("the test {} skipped", quoted(title)));
+    if (windows_) imported_.notes.push_back(fmt::format("a bandwidth is taken as the time of a window of {} messages", osu_window));
+    return std::move(imported_);
+  }
+
+ private:
+  Status read_heading(const TextLine& line) {
+    if (test_ == nullptr) return success();
+    const bool latency = test_->column == OsuTest::Column::latency;
+    const std::string_view rest = line.text.substr(line.text.find("Size") + 4);
+    // The first column behind the size in every version; its name may hold a space: "Latency (us)".
+    const std::string_view first = trimmed(rest);
+    if (first.starts_with(latency ? "Avg Lat" : "Bandwidth (MB/s)") || (latency && first.starts_with("Latency (us)"))) column_ = 1;
+    if (!column_) return Diagnostic{place_of(file_, line, line.text), fmt::format("expected the column {} behind Size, found {}", latency ? "Avg Latency(us) or Latency (us)" : "Bandwidth (MB/s)", quoted(first))};
+    return success();
+  }
+
+  Status read_row(const TextLine& line, const std::vector<std::string_view>& words) {
+    if (!column_) return Diagnostic{place_of(file_, line, words[0]), "expected the heading # Size before this row, found none"};
+    if (words.size() <= *column_) return Diagnostic{place_of(file_, line, words[0]), "expected a row of a size and a figure, found the size alone"};
+    const auto size = parse_integer(words[0], 0, most_observed_bytes.count() / osu_window, place_of(file_, line, words[0]));
+    if (!size) return size.error();
+    const auto figure = positive_number(words[*column_], "a figure of OSU", place_of(file_, line, words[*column_]));
+    if (!figure) return figure.error();
+    if (*size == 0) return success();  // the latency of an empty message
+    Observation row;
+    row.op = test_->op;
+    row.where = {file_, line.number, 1};
+    row.schedule = ObservedSchedule::plain;
+    row.devices = test_->between_two ? 2 : ranks_ > 0 ? ranks_ : options_.devices;
+    if (row.devices < 1) return Diagnostic{row.where, "nothing tells how many ranks took part: no -n N before the table; `devices` tells it"};
+    row.bytes = Bytes{*size * (test_->to_each ? row.devices : 1)};
+    row.time = Seconds{*figure * 1e-6};
+    if (test_->column == OsuTest::Column::bandwidth) {
+      windows_ = true;
+      row.bytes = Bytes{*size * osu_window};
+      row.time = row.bytes / BytesPerSecond{*figure * 1e6};
+    }
+    if (row.bytes > most_observed_bytes) return Diagnostic{row.where, "expected at most 4 TiB, found more"};
+    imported_.observations.push_back(std::move(row));
+    return success();
+  }
+
+  const std::string& file_;
+  const ImportOptions& options_;
+  const OsuTest* test_ = nullptr;
+  std::optional<std::size_t> column_;
+  int ranks_ = 0;
+  bool any_title_ = false, windows_ = false;
+  std::map<std::string, int> others_;  // titles
+  Imported imported_;
+};
+
+// ---- perftest ---------------------------------------------------------------------------------------------------------------------------------
+
+/// Columns have spaces in their names; a unit stands in brackets: "BW average[Gb/sec]".
+struct PerftestColumns {
+  bool bandwidth = false;
+  double unit = 1;  // B/s, or s
+  std::size_t column = 0;  // of the figure; 0: there is no table
+};
+
+Expected<PerftestColumns> perftest_heading(const std::string& file, const TextLine& line) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> units{{{"Gb/sec", 1e9 / 8}, {"MB/sec", 1048576}, {"MiB/sec", 1048576}, {"GiB/sec", 1073741824}}};  // perftest's MB is 2^20
+  const std::string_view text = line.text;
+  if (const std::size_t average = text.find("BW average["); average != std::string_view::npos) {
+    const std::string_view unit = text.substr(average + 11, text.find(']', average) - average - 11);
+    for (const auto& [name, rate] : units)
+      if (unit == name) return PerftestColumns{true, rate, 3};
+    return Diagnostic{place_of(file, line, unit), fmt::format("expected Gb/sec, MB/sec, MiB/sec or GiB/sec, found {}", quoted(unit))};
+  }
+  if (text.find("t_avg[usec]") != std::string_view::npos) return PerftestColumns{false, 1e-6, 5};  // #bytes #iterations t_min t_max t_typical t_avg
+  return Diagnostic{place_of(file, line, text), "expected a column BW average or t_avg, found none"};
+}
+
+}  // namespace
+
+Expected<Imported> import_osu(std::string_view text, const std::string& file, const ImportOptions& options) {
+  OsuReader reader{file, options};
+  for (const TextLine& line : lines_of(text))
+    if (auto ok = reader.read_line(line); !ok) return ok.error();
+  return reader.finish();
+}
+
+Expected<Imported> import_perftest(std::string_view text, const std::string& file, const ImportOptions&) {
+  Imported imported;
+  PerftestColumns columns;
+  double directions = 1;  // whose bandwidths are added up
+  for (const TextLine& line : lines_of(text)) {
+    const std::vector<std::string_view> words = words_of(line.text);
+    if (words.empty()) continue;
+    if (words.back() == "Test") directions = line.text.find("Bidirectional") == std::string_view::npos ? 1 : 2;
+    if (words[0] == "#bytes") {
+      const auto heading = perftest_heading(file, line);
+      if (!heading) return heading.error();
+      columns = *heading;
+      continue;
+    }
+    if (columns.column == 0 || !is_whole_number(words[0])) {
+      if (words[0].starts_with("---") && columns.column > 0 && !imported.observations.empty()) columns = {};  // what stands below is another test
+      continue;
+    }
+    if (words.size() <= columns.column) return Diagnostic{place_of(file, line, words[0]), fmt::format("expected a row of at least {} columns, found {}", columns.column + 1, words.size())};
+    const auto size = parse_integer(words[0], 1, most_observed_bytes.count(), place_of(file, line, words[0]));
+    if (!size) return size.error();
+    const auto iterations = parse_integer(words[1], 0, std::int64_t{1} << 40, place_of(file, line, words[1]));
+    if (!iterations) return iterations.error();
+    const auto figure = positive_number(words[columns.column], columns.bandwidth ? "a bandwidth" : "a time", place_of(file, line, words[columns.column]));
+    if (!figure) return figure.error();
+    Observation row;
+    row.op = ObservedOp::permute;
+    row.devices = 2;
+    row.where = {file, line.number, 1};
+    row.schedule = ObservedSchedule::plain;
+    const std::int64_t messages = columns.bandwidth ? std::clamp<std::int64_t>(*iterations, 1, most_observed_bytes.count() / *size) : 1;
+    row.bytes = Bytes{*size * messages};
+    row.time = columns.bandwidth ? row.bytes / BytesPerSecond{*figure * columns.unit / directions} : Seconds{*figure * columns.unit};
+    imported.observations.push_back(std::move(row));
+  }
+  if (imported.observations.empty()) return Diagnostic{{file, 1, 1}, "expected a table of perftest, #bytes #iterations BW average, with a row, found none"};
+  imported.notes.emplace_back("between two devices; a bandwidth is taken as the time of all messages of its test together");
+  return imported;
+}
+
+}  // namespace podsim

@@ -1,0 +1,251 @@
+#include "validation/diagnose/diagnose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "sim/base/text.hpp"
+#include "sim/base/units.hpp"
+#include "validation/calibration/fit/predict.hpp"
+#include "validation/diagnose/hypotheses.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
+#include "workloads/scenario/collective_choice.hpp"
+
+namespace podsim {
+
+namespace {
+
+constexpr std::size_t most_rows = 24;      // of one operation
+constexpr double no_difference = 0.002;    // of two predictions
+constexpr double tells_apart = 0.05;
+
+/// Predicts under hypotheses. What the library chooses on the healthy system is found once for each operation and size.
+class PredictedRows {
+ public:
+  explicit PredictedRows(const System& healthy, Cancellation stop) : healthy_{healthy} { options_.control.stop = std::move(stop); }
+
+  Expected<Seconds> of(const Observation& row, const MachineHypothesis& hypothesis) {
+    switch (hypothesis.rule) {
+      case AlgorithmRule::again: {
+        const auto best = fastest(row, hypothesis.system);
+        return best ? Expected<Seconds>{best->second} : Expected<Seconds>{best.error()};
+      }
+      case AlgorithmRule::named:
+      case AlgorithmRule::worst: return by_algorithm(row, hypothesis);
+      case AlgorithmRule::healthy: break;
+    }
+    const auto chosen = choice(row);
+    if (!chosen) return chosen.error();
+    return by_name(row, hypothesis.system, chosen->first);
+  }
+
+ private:
+  using Choice = std::pair<std::string, Seconds>;  // name of an algorithm; empty: the only way
+
+  static Expected<Seconds> by_name(const Observation& row, const System& system, const std::string& name) {
+    PredictOptions options;
+    if (const auto kind = collective_kind_named(name_of(row.op))) options.algorithm.at(static_cast<std::size_t>(*kind)) = name;
+    return predict(row, system, options);
+  }
+
+  Expected<Choice> choice(const Observation& row) {
+    const std::tuple key{row.op, row.bytes.count(), row.in_place};
+    if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
+    auto best = fastest(row, healthy_);
+    if (best) chosen_.emplace(key, *best);
+    return best;
+  }
+
+  [[nodiscard]] Expected<Choice> fastest(const Observation& row, const System& system) const {
+    const auto schedule = schedule_of(row, system);
+    if (!schedule) return schedule.error();
+    if (row.op == ObservedOp::permute) {
+      const auto time = predict(row, system);
+      return time ? Expected<Choice>{Choice{"", *time}} : Expected<Choice>{time.error()};
+    }
+    const auto best = fastest_within(Picoseconds{std::numeric_limits<std::int64_t>::max()}, system, *schedule, {std::string{auto_name}}, options_);
+    if (!best) return best.error();
+    if (!*best) return Diagnostic{row.where, fmt::format("no algorithm of {} applies here", name_of(row.op))};
+    const auto time = by_name(row, system, (*best)->name);
+    return time ? Expected<Choice>{Choice{(*best)->name, *time}} : Expected<Choice>{time.error()};
+  }
+
+  /// In every order of axes, and with several numbers of chunks.
+  static Expected<Seconds> by_algorithm(const Observation& row, const MachineHypothesis& hypothesis) {
+    constexpr std::array<int, 6> chunks_to_try{4, 8, 16, 32, 64, 128};
+    const auto schedule = schedule_of(row, hypothesis.system);
+    if (!schedule) return schedule.error();
+    const auto* collective = std::get_if<Collective>(&schedule->computes);
+    std::optional<Seconds> found;
+    const bool worst = hypothesis.rule == AlgorithmRule::worst;
+    if (collective != nullptr && collective->kind != CollectiveKind::permute)
+      for (const Lowering& lowering : candidates(schedule->mesh, *collective)) {
+        if (lowering.algorithm->name != hypothesis.algorithm || !has_its_switches(lowering, hypothesis.system, schedule->mesh, *collective)) continue;
+        std::vector<Lowering> tried{lowering};
+        if (!worst && takes_chunks(*lowering.algorithm, collective->kind))
+          for (const int chunks : chunks_to_try) tried.push_back(lowering), tried.back().chunks = chunks;
+        for (const Lowering& one : tried)
+          if (const auto time = by_name(row, hypothesis.system, name_of(one, schedule->mesh, *collective)); time && (!found || (worst ? *time > *found : *time < *found))) found = *time;
+      }
+    if (!found) return Diagnostic{row.where, fmt::format("{} does not apply here", quoted(hypothesis.algorithm))};
+    return *found;
+  }
+
+  const System& healthy_;
+  RunOptions options_;
+  std::map<std::tuple<ObservedOp, std::int64_t, bool>, Choice> chosen_;
+};
+
+/// Rows of collectives of all devices, evenly among many.
+std::vector<Observation> rows_to_predict(const std::vector<Observation>& observations, const System& healthy, std::vector<std::string>& notes) {
+  std::map<ObservedOp, std::vector<Observation>> by_op;
+  std::size_t others = 0;
+  for (const Observation& row : observations) {
+    const bool whole = row.devices == healthy.mesh.devices() && row.groups == 1 && slice_of(row, healthy).empty();
+    if (!collective_kind_named(name_of(row.op)) || row.m > 0 || !whole)
+      ++others;
+    else
+      by_op[row.op].push_back(row);
+  }
+  if (others > 0) notes.push_back(fmt::format("{} left out: only collectives of all {} devices are diagnosed", counted(static_cast<std::int64_t>(others), "row"), healthy.mesh.devices()));
+  std::vector<Observation> rows;
+  for (auto& [op, all] : by_op) {
+    const std::size_t count = std::min(all.size(), most_rows);
+    if (count < all.size()) notes.push_back(fmt::format("of {} rows of {} every {:.2g}th is taken", all.size(), name_of(op), static_cast<double>(all.size()) / static_cast<double>(count)));
+    for (std::size_t i = 0; i < count; ++i) rows.push_back(all[count == 1 ? 0 : i * (all.size() - 1) / (count - 1)]);
+  }
+  return rows;
+}
+
+HypothesisFit fit_of(const MachineHypothesis& hypothesis, std::vector<Seconds> predicted, const std::vector<Observation>& rows) {
+  HypothesisFit fit{hypothesis.name, hypothesis.option, std::move(predicted), 0, 0};
+  double squares = 0, furthest = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double ratio = fit.predicted[i].count() / rows[i].time.count(), log = std::log(ratio);
+    squares += log * log;
+    if (std::abs(log) >= furthest) furthest = std::abs(log), fit.largest = ratio - 1;
+  }
+  fit.error = std::exp(std::sqrt(squares / static_cast<double>(rows.size()))) - 1;
+  return fit;
+}
+
+bool same_times(const std::vector<Seconds>& a, const std::vector<Seconds>& b) {
+  return std::ranges::equal(a, b, [](Seconds x, Seconds y) { return std::abs(x.count() / y.count() - 1) < no_difference; });
+}
+
+/// The system's devices but those of the first coordinate along the first dimension, on a mesh like the slice's. Errors: there is no such part.
+Expected<System> without_first(const System& system) {
+  const std::vector<int>& extents = system.slice.extents;
+  const std::vector<MeshAxis>& axes = system.mesh.axes();
+  const auto as_slice = std::ranges::equal(axes, extents, {}, &MeshAxis::size);
+  if (extents.size() < 2 || extents.front() < 3 || !as_slice || system.slices > 1 || !system.devices.empty()) return Diagnostic{{}, "no part of the slice"};
+  SystemSpec spec;
+  spec.machine = system.machine, spec.slice = system.slice, spec.wrap = system.wrap, spec.topology = system.joined_by, spec.faults = system.faults;
+  for (const MeshAxis& axis : axes) spec.mesh.emplace_back(axis.name, &axis == &axes.front() ? axis.size - 1 : axis.size);
+  const int all = system.mesh.devices();
+  for (int device = all / extents.front(); device < all; ++device) spec.devices.push_back(device);
+  return make_system(spec);
+}
+
+/// The collective, of those that nccl-tests measure, whose times differ most.
+class Measurements {
+ public:
+  Measurements(const MachineHypothesis& first, const MachineHypothesis& second, const ValidateControl& control) : first_{first}, second_{second}, control_{control} {}
+
+  Status try_all(const System& healthy, PredictedRows& predictions, std::initializer_list<ObservedOp> ops, const std::string& left_out) {
+    for (const ObservedOp op : ops)
+      for (const int megabytes : {1, 64, 1024}) {
+        if (control_.stop.requested()) return cancelled_work();
+        Observation row;
+        row.op = op;
+        row.devices = healthy.mesh.devices();
+        row.bytes = Bytes{(std::int64_t{megabytes} << 20) / (op == ObservedOp::all_gather ? row.devices : 1)};
+        row.time = Seconds{1};
+        const auto one = predictions.of(row, first_), other = predictions.of(row, second_);
+        if (!one || !other) continue;  // it does not run there
+        const double difference = std::abs(std::log(one->count() / other->count()));
+        if (difference > most_) most_ = difference, best_ = NextMeasurement{row, left_out, *one, *other};
+      }
+    return success();
+  }
+
+  /// The same on systems without their first part.
+  Status try_without_first(const System& healthy) {
+    const auto rest = without_first(healthy);
+    auto first = without_first(first_.system), second = without_first(second_.system);
+    if (!rest || !first || !second) return success();
+    MachineHypothesis one = first_, other = second_;
+    one.system = *std::move(first), other.system = *std::move(second);
+    Measurements smaller{one, other, control_};
+    PredictedRows predictions{*rest, control_.stop};
+    const int left = healthy.mesh.devices() / healthy.slice.extents.front();
+    const Topology& topology = *healthy.whole_slice;
+    const std::string names = fmt::format("{} to {}", topology.chip_name(ChipId{0}), topology.chip_name(healthy.placement.chip_of[static_cast<std::size_t>(left) - 1]));
+    if (auto ok = smaller.try_all(*rest, predictions, {ObservedOp::all_reduce, ObservedOp::all_gather}, names); !ok) return ok;
+    if (smaller.most_ > most_) most_ = smaller.most_, best_ = smaller.best_;
+    return success();
+  }
+
+  [[nodiscard]] const std::optional<NextMeasurement>& best() const { return best_; }
+
+ private:
+  const MachineHypothesis &first_, &second_;
+  const ValidateControl& control_;
+  double most_ = std::log1p(tells_apart);
+  std::optional<NextMeasurement> best_;
+};
+
+}  // namespace
+
+Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const System& healthy, const ValidateControl& control) {
+  Diagnosis diagnosis;
+  diagnosis.observations = rows_to_predict(observations, healthy, diagnosis.notes);
+  const std::vector<Observation>& rows = diagnosis.observations;
+  if (rows.empty())
+    return Diagnostic{observations.empty() ? SourceLocation{} : observations.front().where, fmt::format("expected a row of a collective of all {} devices of the slice, found none", healthy.mesh.devices())};
+  const auto hypotheses = hypotheses_of(rows, healthy);
+  if (!hypotheses) return hypotheses.error();
+  PredictedRows predictions{healthy, control.stop};
+  std::vector<std::pair<HypothesisFit, const MachineHypothesis*>> fits;
+  for (std::size_t h = 0; h < hypotheses->size(); ++h) {
+    if (control.done) control.done(h, hypotheses->size());
+    const MachineHypothesis& hypothesis = (*hypotheses)[h];
+    std::vector<Seconds> predicted;
+    for (const Observation& row : rows) {
+      if (control.stop.requested()) return cancelled_work();
+      const auto time = predictions.of(row, hypothesis);
+      if (!time && h == 0) return time.error();
+      if (!time) break;  // a cable without which devices are cut off, an algorithm that does not apply
+      predicted.push_back(*time);
+    }
+    if (predicted.size() < rows.size()) continue;
+    if (h > 0 && same_times(predicted, fits.front().first.predicted)) {
+      diagnosis.without_effect.push_back(hypothesis.name);
+      continue;
+    }
+    HypothesisFit fit = fit_of(hypothesis, std::move(predicted), rows);
+    const auto alike = std::ranges::find_if(fits, [&](const auto& other) { return !hypothesis.sort.empty() && other.second->sort == hypothesis.sort; });
+    if (alike == fits.end())
+      fits.emplace_back(std::move(fit), &hypothesis);
+    else if (fit.error < alike->first.error)
+      *alike = {std::move(fit), &hypothesis};
+  }
+  std::ranges::stable_sort(fits, {}, [](const auto& fit) { return fit.first.error; });
+  if (fits.size() > 1) {
+    Measurements measurements{*fits[0].second, *fits[1].second, control};
+    auto tried = measurements.try_all(healthy, predictions, {ObservedOp::all_reduce, ObservedOp::reduce_scatter, ObservedOp::all_gather, ObservedOp::broadcast, ObservedOp::all_to_all, ObservedOp::permute}, "");
+    if (tried) tried = measurements.try_without_first(healthy);
+    if (!tried) return tried.error();
+    diagnosis.next = measurements.best();
+  }
+  for (auto& [fit, hypothesis] : fits) diagnosis.fits.push_back(std::move(fit));
+  return diagnosis;
+}
+
+}  // namespace podsim

@@ -1,0 +1,183 @@
+#include "validation/diagnose/hypotheses.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+
+#include "validation/calibration/fit/predict.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
+
+namespace podsim {
+
+namespace {
+
+struct PartLeft {
+  double left;
+  std::string_view words;
+};
+constexpr std::array<PartLeft, 4> parts_left{{{0.75, "at three quarters of its rate"}, {0.5, "at half its rate"}, {0.25, "at a quarter of its rate"}, {0, "cut off"}}};
+
+/// What NCCL can be told to run, by the name that it has here.
+struct NcclAlgorithm {
+  std::string_view name, words;
+};
+constexpr std::array<NcclAlgorithm, 4> nccl_algorithms{{{"channels", "rings on all network interfaces (NCCL_ALGO=Ring)"},
+                                                        {"ring", "one ring, over one network interface of each node"},
+                                                        {"in-switch", "sums in the node's switches (NCCL_ALGO=NVLS)"},
+                                                        {"hierarchical-in-switch", "sums in the node's switches (NCCL_ALGO=NVLSTree)"}}};
+
+class Hypotheses {
+ public:
+  explicit Hypotheses(const System& healthy) : healthy_{healthy} { found_.push_back({"", "healthy", "", healthy, AlgorithmRule::healthy, {}}); }
+
+  Status add_slow_cables() {
+    const Topology& topology = *healthy_.whole_slice;
+    std::set<int> seen;
+    for (int node = 0; node < topology.nodes(); ++node)
+      for (const OutLink& out : topology.out_links(ChipId{node})) {
+        const auto dimension = topology.dimension_of(out.link);
+        if (!dimension || !seen.insert(*dimension).second) continue;
+        const CableEnds cable{ChipId{node}, out.to};
+        const bool to_rail = topology.chip_name(out.to).starts_with("rail ");
+        if (auto ok = add_parts(fmt::format("{} ({})", to_rail ? "one network interface" : fmt::format("one cable of link[{}]", dimension_name(*dimension)), to_text(cable, topology)), {cable}); !ok) return ok;
+        if (out.to.value < topology.chips()) continue;
+        std::vector<CableEnds> all;
+        for (const OutLink& back : topology.out_links(out.to)) all.push_back({back.to, out.to});
+        if (all.size() > 2)
+          if (auto ok = add_parts(fmt::format("{} ({} cables)", topology.chip_name(out.to), all.size()), all); !ok) return ok;
+      }
+    return success();
+  }
+
+  Status add_slow_links() {
+    for (std::size_t d = 0; d < healthy_.slice.extents.size() && d < healthy_.machine.link.size(); ++d) {
+      if (healthy_.slice.extents[d] < 2) continue;
+      const int link = link_dimension(healthy_, d);
+      const auto at = static_cast<std::size_t>(link);
+      const char letter = dimension_name(link);
+      const BytesPerSecond rate = healthy_.machine.link.at(at).bandwidth;
+      if (!is_unlimited(rate))
+        if (auto ok = add_machine(fmt::format("every link[{}] at half its rate", letter), fmt::format("--set link[{}].bandwidth={}", letter, to_exact_text(0.5 * rate)), AlgorithmRule::healthy,
+                                  [&](Machine& machine) { machine.link.at(at).bandwidth = 0.5 * rate; });
+            !ok)
+          return ok;
+      if (healthy_.machine.link.at(at).in_switch_efficiency > 0)
+        if (auto ok = add_machine(fmt::format("no sums in the switches of link[{}] (NCCL: NVLS off)", letter), fmt::format("--set link[{}].in_switch_efficiency=0", letter), AlgorithmRule::again,
+                                  [&](Machine& machine) { machine.link.at(at).in_switch_efficiency = 0; });
+            !ok)
+          return ok;
+    }
+    return success();
+  }
+
+  Status add_slow_device() {
+    Faults faults = healthy_.faults;
+    faults.slow_devices.push_back({ChipId{0}, 0, 0.5});
+    std::string chip = healthy_.whole_slice->chip_name(ChipId{0});
+    std::erase_if(chip, [](char c) { return c == '(' || c == ')'; });
+    std::ranges::replace(chip, ',', '.');
+    return add_faults("a slow device", fmt::format("the device {} at half its speed", chip), fmt::format("--straggler {}=0.5", chip), std::move(faults));
+  }
+
+  Status add_protocol(const std::set<CollectiveKind>& kinds) {
+    if (healthy_.machine.interconnect != Interconnect::rail) return success();
+    Machine changed = healthy_.machine;
+    std::string option;
+    for (const CollectiveKind kind : kinds) {
+      auto& curve = changed.software.efficiency.at(static_cast<std::size_t>(cost_kind_of(kind)));
+      if (curve.size() < 2) continue;
+      const double least = std::ranges::min_element(curve, {}, &EfficiencyPoint::efficiency)->efficiency;
+      for (EfficiencyPoint& point : curve) point.efficiency = least;
+      option += fmt::format("{}--set collective.efficiency[{}]={}", option.empty() ? "" : " ", name_of(kind), least);
+    }
+    return !option.empty() ? add_machine("the protocol LL at every size (NCCL_PROTO=LL)", option, AlgorithmRule::healthy, [&](Machine& machine) { machine = changed; }) : success();
+  }
+
+  Status add_algorithms(const std::vector<Observation>& observations) {
+    std::vector<std::string_view> names;
+    bool has_orders = false;
+    for (const Observation& row : observations) {
+      const auto schedule = schedule_of(row, healthy_);
+      if (!schedule) return schedule.error();
+      const auto* collective = std::get_if<Collective>(&schedule->computes);
+      if (collective == nullptr || collective->kind == CollectiveKind::permute) continue;
+      has_orders = has_orders || collective->axes.size() > 1;
+      for (const Lowering& lowering : candidates(schedule->mesh, *collective))
+        if (has_its_switches(lowering, healthy_, schedule->mesh, *collective) && std::ranges::find(names, lowering.algorithm->name) == names.end()) names.push_back(lowering.algorithm->name);
+    }
+    const bool gpus = healthy_.machine.interconnect == Interconnect::rail;
+    for (const std::string_view name : names) {
+      const auto* const own = std::ranges::find(nccl_algorithms, name, &NcclAlgorithm::name);
+      if (gpus && own == nccl_algorithms.end()) continue;
+      add_algorithm(fmt::format("{} at every size", gpus ? std::string{own->words} : "`" + std::string{name} + "`"), name, AlgorithmRule::named);
+    }
+    if (has_orders && std::ranges::find(names, "ring") != names.end())
+      add_algorithm(fmt::format("one ring, its devices in the worst order{}", gpus ? ": another node at every step" : ""), "ring", AlgorithmRule::worst);
+    return success();
+  }
+
+  std::vector<MachineHypothesis> take() { return std::move(found_); }
+
+ private:
+  Status add_parts(const std::string& sort, const std::vector<CableEnds>& cables) {
+    for (const PartLeft& part : parts_left) {
+      Faults faults = healthy_.faults;
+      std::string option;
+      for (const CableEnds& cable : cables) {
+        const std::string name = to_text(cable, *healthy_.whole_slice);
+        option += option.empty() ? "" : " ";
+        option += part.left > 0 ? fmt::format("--degrade '{}={}'", name, part.left) : fmt::format("--fail '{}'", name);
+        if (part.left > 0)
+          faults.slow_cables.push_back({cable, part.left});
+        else
+          faults.broken.push_back(cable);
+      }
+      if (cables.size() > 4) option = option.substr(0, option.find("' ") + 1) + " ...";
+      if (auto ok = add_faults(sort, fmt::format("{} {}", sort, part.words), std::move(option), std::move(faults)); !ok) return ok;
+    }
+    return success();
+  }
+
+  void add_algorithm(std::string name, std::string_view algorithm, AlgorithmRule rule) {
+    found_.push_back({"", std::move(name), fmt::format("--algorithm {}", algorithm), healthy_, rule, std::string{algorithm}});
+  }
+
+  Status add_faults(std::string sort, std::string name, std::string option, Faults faults) {
+    auto system = with_faults(healthy_, std::move(faults));
+    if (!system) return system.error();
+    found_.push_back({std::move(sort), std::move(name), std::move(option), *std::move(system), AlgorithmRule::healthy, {}});
+    return success();
+  }
+
+  Status add_machine(std::string name, std::string option, AlgorithmRule rule, const std::function<void(Machine&)>& change) {
+    Machine machine = healthy_.machine;
+    change(machine);
+    auto system = with_machine(healthy_, std::move(machine));
+    if (!system) return system.error();
+    found_.push_back({"", std::move(name), std::move(option), *std::move(system), rule, {}});
+    return success();
+  }
+
+  const System& healthy_;
+  std::vector<MachineHypothesis> found_;
+};
+
+}  // namespace
+
+Expected<std::vector<MachineHypothesis>> hypotheses_of(const std::vector<Observation>& observations, const System& healthy) {
+  std::set<CollectiveKind> kinds;
+  for (const Observation& row : observations)
+    if (const auto kind = collective_kind_named(name_of(row.op))) kinds.insert(*kind);
+  Hypotheses hypotheses{healthy};
+  if (auto ok = hypotheses.add_slow_cables(); !ok) return ok.error();
+  if (auto ok = hypotheses.add_slow_links(); !ok) return ok.error();
+  if (auto ok = hypotheses.add_slow_device(); !ok) return ok.error();
+  if (auto ok = hypotheses.add_protocol(kinds); !ok) return ok.error();
+  if (auto ok = hypotheses.add_algorithms(observations); !ok) return ok.error();
+  return hypotheses.take();
+}
+
+}  // namespace podsim
