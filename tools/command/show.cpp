@@ -55,14 +55,17 @@ OptionGroup options_of(const Target& target) {
   return joined({described, output_options(target.formats)});
 }
 
+/// The option that a bare word is the value of: `show machine h100`, `show topology v5p-128`, `show topology nccl_topo.xml`.
+const char* positional_of(const Target& target, const std::vector<std::string>& arguments) {
+  if (target.show == &show_plan) return "plan";
+  if (target.show == &show_machine || target.show == &show_mesh) return "machine";
+  if (target.show != &show_topology) return nullptr;
+  const bool is_machine = !arguments.empty() && !file_exists(arguments.front()) && (machine_and_slice(arguments.front()).has_value() || find_machine(arguments.front()));
+  return is_machine ? "machine" : "topology";
+}
+
 int show(const Target& target, const std::vector<std::string>& arguments, Console& console) {
-<<<<<<< HEAD
-  const bool of_system = target.show == &show_machine || target.show == &show_topology || target.show == &show_mesh;  // `show machine h100`
-  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console, target.show == &show_plan ? "plan" : of_system ? "machine" : nullptr);
-=======
-  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console,
-                              target.show == &show_plan ? "plan" : target.show == &show_topology ? "topology" : nullptr);
->>>>>>> fe0227843712ae3789aed6f9e4017134c6afcd7e
+  const Parsed parsed = parse(arguments, options_of(target), usage_of("show_" + std::string{target.name}), console, positional_of(target, arguments));
   if (parsed.status) return *parsed.status;
   RunOptions how = run_options_of(console);
   ProgressLine line{console, parsed.options->flag("quiet")};
