@@ -41,6 +41,7 @@ const std::map<std::string, Counts> expected_counts = {
     {"xla_b200", {{all_gather, 44}, {reduce_scatter, 44}, {all_reduce, 44}, {permute, 44}}},
     {"xla_gb200", {{all_gather, 129}, {reduce_scatter, 129}, {all_reduce, 132}}},
     {"xla_h100", {{all_gather, 66}, {reduce_scatter, 66}, {all_reduce, 66}, {all_to_all, 66}, {permute, 44}}},
+    {"lab_4x4", {{all_reduce, 4}, {broadcast, 4}, {permute, 4}, {run, 303}}},
     {"mpi_2_ranks", {{all_gather, 25}, {reduce_scatter, 25}, {all_reduce, 17}, {all_to_all, 17}, {permute, 17}, {matmul, 12}, {hbm_copy, 13}}},
     {"bloom_a100", {{training_step, 29}}},
     {"fsdp_a100", {{training_step, 1}}},

@@ -1,13 +1,14 @@
 """What `ip -batch` and `tc -batch` read to make a lab. Text alone: nothing here asks the kernel."""
 
-from network import FRAME, HEAD_ADDRESS, PAYLOAD, address, hardware_address, management_address
+from network import FRAME, HEAD_ADDRESS, address, hardware_address, management_address
 
 HEAD = "head"  # the namespace of mpirun
 PROBE = "probe"  # and one that shows what the kernel has
 FIRST_TABLE = 1000  # of routing tables: one per cable whose use depends on the source
 QUEUE_BYTES = 4 * 1024 * 1024  # waiting at the end of a cable: as much as one connection may have on its way (tcp_wmem), so that one alone loses nothing, as on links with credits
-# Nothing is lost, so a connection may send what the queue holds from the beginning, and never takes an answer that waits behind data for a loss.
-WINDOW = f"initcwnd {QUEUE_BYTES // PAYLOAD} initrwnd {QUEUE_BYTES // PAYLOAD} rto_min 10s"
+# Nothing is lost: a connection may have 100 packets on their way from the beginning, and never takes an answer that waits behind data for a loss. Not more: a flow
+# that passes through a node would fill the queue before those that begin there.
+WINDOW = "initcwnd 100 initrwnd 100 rto_min 10s"
 LATE_S = 150e-6  # of the kernel's timers: what would have passed meanwhile may leave at once
 
 

@@ -163,7 +163,8 @@ def write_observations(folder, runs):
             row = found[name]
             rows.append({"op": "run", "devices": row["devices"], "seconds": f"{statistics.median(row['seconds']):.6f}", "run": name, "spread": f"{spread(row['seconds']):.4f}", "source": "study"})
     with open(folder / "observations.csv", "w", encoding="utf-8", newline="") as file:
-        file.write("# Written by validation/lab/lab study: of each run the median of its times in measurements.csv, of the survey the least.\n")
+        file.write("# Source: this repository, validation/lab/lab study; measurements.csv has the computer and every time\n")
+        file.write("# Derived: seconds = of a run the median of its times, spread = (longest - least) / median; of the survey the least of 5 times.\n")
         writer = csv.DictWriter(file, ["op", "devices", "bytes", "seconds", "dtype", "schedule", "run", "spread", "source"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
