@@ -102,7 +102,7 @@ def file_of(command, before):
     if words[0] == "cat":
         return before
     verb = words[1] if len(words) > 1 else ""
-    return (verb if verb in ("run", "check", "compare", "tune", "sweep", "calibrate", "validate", "diff", "show") else "help") + ".txt"
+    return (verb if verb in ("run", "check", "compare", "tune", "sweep", "calibrate", "validate", "diagnose", "diff", "show") else "help") + ".txt"
 
 
 def run_all(podsim):

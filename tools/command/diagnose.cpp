@@ -13,7 +13,7 @@ namespace {
 OptionGroup diagnose_options() {
   const OptionGroup own{{"top", word("N", "10"), "how many hypotheses the table has"}};
   using enum FieldKind::Group;
-  return joined({own, import_options(), field_options({system}), output_options(table_json)});
+  return joined({own, import_options(), field_options({system, what_if}), output_options(table_json)});
 }
 
 Expected<int> work(const Options& options, Console& console) {

@@ -163,6 +163,7 @@ std::string_view machine_of_nccl(const FileHead& head) {
   const auto system = nccl_system(head.path);
   return !system || system->machine.empty() ? "dgx_h100" : system->machine;
 }
+bool is_pytorch_et(const FileHead& head) { return trimmed(head.text).starts_with('{') && has(head, "\"schema\"") && has(head, "chakra"); }
 bool is_msccl(const FileHead& head) { return line_begins(head, "<algo "); }
 bool is_maxtext(const FileHead& head) {
   return std::regex_search(head.text, std::regex{R"((^|\n)(base_emb_dim|base_num_decoder_layers|ici_fsdp_parallelism|model_name|per_device_batch_size)\s*:)"});
@@ -327,6 +328,9 @@ const std::vector<KnownFile>& known_files() {
         {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE --slice 4x8", "on 32 GPUs in such nodes, whose network interfaces of one number are joined by a rail"}},
        &machine_of_nccl},
       {"the rings and trees that NCCL found (NCCL_GRAPH_DUMP_FILE): podsim takes the topology that they were found on, NCCL_TOPO_DUMP_FILE", "", &is_nccl_graphs, nullptr, {}},
+      {"an execution trace of PyTorch (ExecutionTraceObserver), which podsim reads as the Chakra trace that MLCommons' tools make of it and of the profiler's trace of the same rank", "", &is_pytorch_et, nullptr,
+       {{"chakra_trace_link --rank 0 --chakra-host-trace {} --chakra-device-trace rank0.pt.trace.json --output-file linked.json && chakra_converter PyTorch --input linked.json --output step.0.et", "makes it, from rank0.pt.trace.json of torch.profiler"},
+        {"podsim run chakra step --machine dgx_h100 --slice 1x8", "then its time, of step.0.et, step.1.et, ..."}}},
       {"a Chakra execution trace of one rank", "", &is_chakra, nullptr,
        {{"podsim run chakra PREFIX --machine tpu_v5e", "the time of PREFIX.0.et, PREFIX.1.et, ..."}}},
       {"an export of Nsight Systems", "", &is_nsys, &profile_contents,

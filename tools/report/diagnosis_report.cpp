@@ -61,10 +61,12 @@ std::string diagnosis_table(const Diagnosis& diagnosis, std::size_t most) {
   if (diagnosis.fits.size() > most) text += fmt::format("({} hypotheses in all: --top N)\n", diagnosis.fits.size());
   if (diagnosis.next) {
     const NextMeasurement& next = *diagnosis.next;
-    text += fmt::format("\nNext: {} of {} on {} devices{} tells the first two apart: {} by the first, {} by the second.\n", program_of(next.observation.op), to_text(tensor_bytes(next.observation)),
-                        next.observation.devices, next.left_out.empty() ? "" : ", without " + next.left_out + ",", to_text(next.first), to_text(next.second));
+    const bool second = next.other == diagnosis.fits[1].name;
+    text += fmt::format("\nNext: {} of {} on {} devices{} tells {}: {} by the first, {} by the other.\n", program_of(next.observation.op), to_text(tensor_bytes(next.observation)),
+                        next.observation.devices, next.left_out.empty() ? "" : ", without " + next.left_out + ",",
+                        second ? "the first two apart" : fmt::format("the first from \"{}\" (those between give the same times)", next.other), to_text(next.first), to_text(next.second));
   } else if (diagnosis.fits.size() > 1) {
-    text += "\nNo collective that was tried tells the first two apart by more than 5 %: measure parts of the slice, with and without what the first names.\n";
+    text += "\nNo collective that was tried tells the first apart from the next by more than 5 %: measure parts of the slice, with and without what the first names.\n";
   }
   if (!diagnosis.without_effect.empty()) text += fmt::format("note: makes no difference here: {}\n", fmt::join(diagnosis.without_effect, "; "));
   for (const std::string& note : diagnosis.notes) text += "note: " + note + "\n";
@@ -83,7 +85,7 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
   Json json{{"rows", std::move(rows)}, {"hypotheses", std::move(fits)}, {"without_effect", diagnosis.without_effect}, {"notes", diagnosis.notes}, {"sentence", sentence_of(diagnosis)}};
   if (diagnosis.next) {
     const Observation& row = diagnosis.next->observation;
-    json.set("next", Json{{"op", std::string{name_of(row.op)}}, {"devices", row.devices}, {"bytes", row.bytes.count()}, {"left_out", diagnosis.next->left_out}, {"first_s", diagnosis.next->first.count()}, {"second_s", diagnosis.next->second.count()}});
+    json.set("next", Json{{"op", std::string{name_of(row.op)}}, {"devices", row.devices}, {"bytes", row.bytes.count()}, {"left_out", diagnosis.next->left_out}, {"other", diagnosis.next->other}, {"first_s", diagnosis.next->first.count()}, {"second_s", diagnosis.next->second.count()}});
   } else {
     json.set("next", Json());
   }

@@ -24,6 +24,8 @@ namespace {
 constexpr std::size_t most_rows = 24;      // of one operation
 constexpr double no_difference = 0.002;    // of two predictions
 constexpr double tells_apart = 0.05;
+constexpr double equally_well = 0.01;      // of two errors
+constexpr std::size_t most_told_apart = 4;  // hypotheses
 
 /// Predicts under hypotheses. What the library chooses on the healthy system is found once for each operation and size.
 class PredictedRows {
@@ -170,7 +172,7 @@ class Measurements {
         const auto one = predictions.of(row, first_), other = predictions.of(row, second_);
         if (!one || !other) continue;  // it does not run there
         const double difference = std::abs(std::log(one->count() / other->count()));
-        if (difference > most_) most_ = difference, best_ = NextMeasurement{row, left_out, *one, *other};
+        if (difference > most_) most_ = difference, best_ = NextMeasurement{row, left_out, "", *one, *other};
       }
     return success();
   }
@@ -236,13 +238,14 @@ Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const
     else if (fit.error < alike->first.error)
       *alike = {std::move(fit), &hypothesis};
   }
-  std::ranges::stable_sort(fits, {}, [](const auto& fit) { return fit.first.error; });
-  if (fits.size() > 1) {
-    Measurements measurements{*fits[0].second, *fits[1].second, control};
+  std::ranges::stable_sort(fits, {}, [](const auto& fit) { return std::floor(fit.first.error / equally_well); });
+  for (std::size_t other = 1; other < std::min(fits.size(), most_told_apart) && !diagnosis.next; ++other) {
+    Measurements measurements{*fits[0].second, *fits[other].second, control};
     auto tried = measurements.try_all(healthy, predictions, {ObservedOp::all_reduce, ObservedOp::reduce_scatter, ObservedOp::all_gather, ObservedOp::broadcast, ObservedOp::all_to_all, ObservedOp::permute}, "");
     if (tried) tried = measurements.try_without_first(healthy);
     if (!tried) return tried.error();
     diagnosis.next = measurements.best();
+    if (diagnosis.next) diagnosis.next->other = fits[other].first.name;
   }
   for (auto& [fit, hypothesis] : fits) diagnosis.fits.push_back(std::move(fit));
   return diagnosis;

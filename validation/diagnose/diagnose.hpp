@@ -22,13 +22,14 @@ struct HypothesisFit {
 struct NextMeasurement {
   Observation observation;    // without a time
   std::string left_out{};     // "0.0 to 0.7"; empty: none
+  std::string other{};        // the name of the second hypothesis
   Seconds first{}, second{};
 };
 
 struct Diagnosis {
   std::vector<Observation> observations;     // that were predicted
-  std::vector<HypothesisFit> fits;           // best first, "healthy" among them; of one sort the best
-  std::optional<NextMeasurement> next;       // nullopt: nothing that was tried tells the first two apart
+  std::vector<HypothesisFit> fits;           // best first, "healthy" among them; of one sort the best; of errors within a hundredth in the order of hypotheses_of(), simple ones first
+  std::optional<NextMeasurement> next;       // tells the first from the next one that can be told from it, of three; nullopt: nothing that was tried does
   std::vector<std::string> without_effect;   // hypotheses under which every row takes the time that it takes on the healthy system
   std::vector<std::string> notes;
 };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "sim/base/units.hpp"
 #include "validation/calibration/fit/predict.hpp"
 #include "workloads/scenario/collective_candidates.hpp"
 
@@ -47,7 +48,7 @@ class Hypotheses {
         std::vector<CableEnds> all;
         for (const OutLink& back : topology.out_links(out.to)) all.push_back({back.to, out.to});
         if (all.size() > 2)
-          if (auto ok = add_parts(fmt::format("{} ({} cables)", topology.chip_name(out.to), all.size()), all); !ok) return ok;
+          if (auto ok = add_parts(fmt::format("{} ({} cables)", topology.chip_name(out.to), all.size()), all, topology.chip_name(out.to)); !ok) return ok;
       }
     return success();
   }
@@ -60,12 +61,12 @@ class Hypotheses {
       const char letter = dimension_name(link);
       const BytesPerSecond rate = healthy_.machine.link.at(at).bandwidth;
       if (!is_unlimited(rate))
-        if (auto ok = add_machine(fmt::format("every link[{}] at half its rate", letter), fmt::format("--set link[{}].bandwidth={}", letter, to_exact_text(0.5 * rate)), AlgorithmRule::healthy,
+        if (auto ok = add_machine(fmt::format("every link[{}] at half its rate", letter), fmt::format("--set 'link[{}].bandwidth={}'", letter, to_exact_text(0.5 * rate)), AlgorithmRule::healthy,
                                   [&](Machine& machine) { machine.link.at(at).bandwidth = 0.5 * rate; });
             !ok)
           return ok;
       if (healthy_.machine.link.at(at).in_switch_efficiency > 0)
-        if (auto ok = add_machine(fmt::format("no sums in the switches of link[{}] (NCCL: NVLS off)", letter), fmt::format("--set link[{}].in_switch_efficiency=0", letter), AlgorithmRule::again,
+        if (auto ok = add_machine(fmt::format("no sums in the switches of link[{}] (NCCL: NVLS off)", letter), fmt::format("--set 'link[{}].in_switch_efficiency=0'", letter), AlgorithmRule::again,
                                   [&](Machine& machine) { machine.link.at(at).in_switch_efficiency = 0; });
             !ok)
           return ok;
@@ -91,7 +92,7 @@ class Hypotheses {
       if (curve.size() < 2) continue;
       const double least = std::ranges::min_element(curve, {}, &EfficiencyPoint::efficiency)->efficiency;
       for (EfficiencyPoint& point : curve) point.efficiency = least;
-      option += fmt::format("{}--set collective.efficiency[{}]={}", option.empty() ? "" : " ", name_of(kind), least);
+      option += fmt::format("{}--set 'collective.efficiency[{}]={}'", option.empty() ? "" : " ", name_of(kind), least);
     }
     return !option.empty() ? add_machine("the protocol LL at every size (NCCL_PROTO=LL)", option, AlgorithmRule::healthy, [&](Machine& machine) { machine = changed; }) : success();
   }
@@ -122,20 +123,18 @@ class Hypotheses {
   std::vector<MachineHypothesis> take() { return std::move(found_); }
 
  private:
-  Status add_parts(const std::string& sort, const std::vector<CableEnds>& cables) {
+  /// `of_switch`: whose cables these all are, "rail 0".
+  Status add_parts(const std::string& sort, const std::vector<CableEnds>& cables, std::string of_switch = "") {
+    std::ranges::replace(of_switch, ' ', ':');  // as --fail takes it
     for (const PartLeft& part : parts_left) {
       Faults faults = healthy_.faults;
-      std::string option;
-      for (const CableEnds& cable : cables) {
-        const std::string name = to_text(cable, *healthy_.whole_slice);
-        option += option.empty() ? "" : " ";
-        option += part.left > 0 ? fmt::format("--degrade '{}={}'", name, part.left) : fmt::format("--fail '{}'", name);
+      const std::string name = of_switch.empty() ? to_text(cables.front(), *healthy_.whole_slice) : of_switch;
+      std::string option = part.left > 0 ? fmt::format("--degrade '{}={}'", name, part.left) : fmt::format("--fail '{}'", name);
+      for (const CableEnds& cable : cables)
         if (part.left > 0)
           faults.slow_cables.push_back({cable, part.left});
         else
           faults.broken.push_back(cable);
-      }
-      if (cables.size() > 4) option = option.substr(0, option.find("' ") + 1) + " ...";
       if (auto ok = add_faults(sort, fmt::format("{} {}", sort, part.words), std::move(option), std::move(faults)); !ok) return ok;
     }
     return success();

@@ -151,14 +151,50 @@ Expected<SystemSpec> read_system_spec(const Fields& fields) {
   return read_system_spec(fields, *std::move(machine));
 }
 
+namespace {
+
+/// Of "0.0-0.1=0.5", behind `equals`.
+Expected<double> part_of_rate(const std::string& text, std::size_t equals, const SourceLocation& where) {
+  const auto part = parse_number(text.substr(equals + 1), where);
+  if (!part) return part.error();
+  if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the bandwidth above 0 and up to 1, found " + quoted(text)};
+  return *part;
+}
+
+/// All cables of the switch that "rail:3" or "node:0" names; empty: the text has no such form. Errors: no such switch.
+Expected<std::vector<CableEnds>> cables_of_switch(const Topology& topology, const std::string& text, const SourceLocation& where) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || text.find('-') != std::string::npos) return std::vector<CableEnds>{};
+  const auto node = chip_named(topology, text.substr(0, colon) + " " + text.substr(colon + 1), where);
+  if (!node) return node.error();
+  std::vector<CableEnds> cables;
+  for (const OutLink& out : topology.out_links(*node)) cables.push_back({out.to, *node});
+  return cables;
+}
+
+}  // namespace
+
 Expected<Faults> read_faults(const Fields& fields, const System& system) {
   Faults faults;
   for (const FieldText& given : fields.texts("fail")) {
+    const auto of_switch = cables_of_switch(*system.whole_slice, given.text, given.where);
+    if (!of_switch) return of_switch.error();
+    faults.broken.insert(faults.broken.end(), of_switch->begin(), of_switch->end());
+    if (!of_switch->empty()) continue;
     const auto cable = parse_cable(*system.whole_slice, given.text, given.where);
     if (!cable) return cable.error();
     faults.broken.push_back(*cable);
   }
   for (const FieldText& given : fields.texts("degrade")) {
+    const std::size_t equals = given.text.find('=');
+    const auto of_switch = cables_of_switch(*system.whole_slice, given.text.substr(0, equals), given.where);
+    if (!of_switch) return of_switch.error();
+    if (!of_switch->empty() && equals != std::string::npos) {
+      const auto part = part_of_rate(given.text, equals, given.where);
+      if (!part) return part.error();
+      for (const CableEnds& cable : *of_switch) faults.slow_cables.push_back({cable, *part});
+      continue;
+    }
     const auto slow = parse_slow_cable(*system.whole_slice, given.text, given.where);
     if (!slow) return slow.error();
     faults.slow_cables.push_back(*slow);
@@ -237,9 +273,8 @@ Expected<SlowCable> parse_slow_cable(const Topology& topology, const std::string
   if (equals == std::string::npos) return Diagnostic{where, "expected CABLE=PART, as 0.0-0.1=0.5, found " + quoted(text)};
   const auto cable = parse_cable(topology, text.substr(0, equals), where);
   if (!cable) return cable.error();
-  const auto part = parse_number(text.substr(equals + 1), where);
+  const auto part = part_of_rate(text, equals, where);
   if (!part) return part.error();
-  if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the bandwidth above 0 and up to 1, found " + quoted(text)};
   return SlowCable{*cable, *part};
 }
 

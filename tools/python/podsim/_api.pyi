@@ -151,6 +151,14 @@ def validate(
     Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap: Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., mesh_order: Optional[_Path] = ...,
     allow_split_axes: Optional[bool] = ..., contiguous_submeshes: Optional[bool] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
+def diagnose(
+    *observations: str, progress: Progress = ..., top: Optional[_Values] = ..., from_: Optional[_Values] = ..., op: Optional[_Values] = ..., devices:
+    Optional[_Values] = ..., axis_sizes: Optional[_Pairs] = ..., cores: Optional[_Values] = ..., core_peak: Optional[_Values] = ..., machine:
+    Optional[Union[Machine, _Path]] = ..., set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap:
+    Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., mesh_order: Optional[_Path] = ..., allow_split_axes: Optional[bool] = ..., contiguous_submeshes:
+    Optional[bool] = ..., topology: Optional[_Path] = ..., pods: Optional[Union[int, str]] = ..., fail: Optional[_Values] = ..., degrade: Optional[_Pairs] =
+    ..., straggler: Optional[_Pairs] = ..., seed: Optional[Union[int, str]] = ..., output: Optional[_Path] = ...
+) -> Result: ...
 def diff(
     *, progress: Progress = ..., measured: Optional[_Path] = ..., plan: Optional[Union[Plan, _Path]] = ..., hlo: Optional[_Module] = ..., from_:
     Optional[_Values] = ..., steps: Optional[_Values] = ..., layers: Optional[_Values] = ..., devices: Optional[_Values] = ..., cores: Optional[_Values] = ...,
