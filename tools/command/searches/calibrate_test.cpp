@@ -234,7 +234,6 @@ TEST(Calibrate, SaysWhatIsWrong) {
       {"calibrate --base tpu_v4 --slice 4x4", "expected files of observations, found none"},
       {"calibrate nowhere.csv --base tpu_v4 --slice 4x4", "nowhere.csv"},
       {"calibrate " + bad + " --base tpu_v4 --slice 4x4", "bad.csv:2:"},
-      {"calibrate " + bad + " --base tpu_v4 --slice 4x4", "--from names other forms than csv"},
       {"calibrate " + large + " --base dgx_h100 --slice 1x8", "large.csv:2:1: the log has 16 devices, the slice 8"},
       {"calibrate --from nccl-tests --op matmul x.txt", "expected a collective of nccl-tests"},
       {"calibrate --from nccl-tests --op all_gather nowhere.txt", "nowhere.txt"},

@@ -205,10 +205,10 @@ def validate(*datasets: str, progress: Progress = None, **keywords: Any) -> Resu
     return _result(("validate",), keywords, progress)
 
 
-def diagnose(*observations: str, progress: Progress = None, **keywords: Any) -> Result:
+def diagnose(observations: Any = None, /, *, progress: Progress = None, **keywords: Any) -> Result:
     """What could be wrong with a machine whose collectives take too long: ``podsim.diagnose("all_reduce.txt", machine="dgx_h100", slice="8x8").hypotheses``, best first."""
-    if observations:
-        keywords["observations"] = list(observations)
+    if observations is not None:
+        keywords["observations"] = observations
     return _result(("diagnose",), keywords, progress)
 
 

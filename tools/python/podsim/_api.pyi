@@ -152,7 +152,7 @@ def validate(
     allow_split_axes: Optional[bool] = ..., contiguous_submeshes: Optional[bool] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def diagnose(
-    *observations: str, progress: Progress = ..., top: Optional[_Values] = ..., from_: Optional[_Values] = ..., op: Optional[_Values] = ..., devices:
+    observations: Any = ..., /, *, progress: Progress = ..., top: Optional[_Values] = ..., from_: Optional[_Values] = ..., op: Optional[_Values] = ..., devices:
     Optional[_Values] = ..., axis_sizes: Optional[_Pairs] = ..., cores: Optional[_Values] = ..., core_peak: Optional[_Values] = ..., machine:
     Optional[Union[Machine, _Path]] = ..., set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap:
     Optional[_Values] = ..., mesh: Optional[_Mesh] = ..., mesh_order: Optional[_Path] = ..., allow_split_axes: Optional[bool] = ..., contiguous_submeshes:

@@ -8,7 +8,8 @@ from podsim._errors import keyword_of
 from podsim._help import command_of
 from podsim._words import options
 
-# What the words without a name are.
+COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+# What other words without a name are.
 POSITIONAL = {
     "run": "training",
     "check": "training",
@@ -18,6 +19,8 @@ POSITIONAL = {
     "show_hlo": "hlo",
     "diff": "plan",
     "calibrate": "observations",
+    "diagnose": "observations",
+    "show_topology": "topology",
     "validate": "dataset",
     "report": "record",
 }
@@ -113,7 +116,7 @@ def call_of(command):
     while words:
         word = words.pop(0)
         if not word.startswith("-"):
-            texts.setdefault(POSITIONAL[verb], []).append(word)
+            texts.setdefault("collective" if word in COLLECTIVES else POSITIONAL[verb], []).append(word)
             continue
         name, equals, text = word.partition("=")
         name = "output" if name == "-o" else keyword_of(name.removeprefix("--"))
