@@ -167,7 +167,7 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   return interrupted && status == exit_done ? static_cast<int>(exit_interrupted) : status;
 }
 
-/// `-b 8 -e 128M -f 2`, as nccl-tests has sizes, as --bytes=8..128M:2. A line without -e keeps its words.
+/// `-b 8 -e 128M -f 2`, as nccl-tests has sizes, as --bytes=8..128M:2. Both ends are 32M where they are left out, as there; each size is twice the one before.
 std::vector<std::string> with_range_of_sizes(std::vector<std::string> words) {
   std::map<std::string, std::string> given;  // -b -e -f
   std::vector<std::string> others;
@@ -177,8 +177,9 @@ std::vector<std::string> with_range_of_sizes(std::vector<std::string> words) {
     else
       others.push_back(word);
   }
-  if (!given.contains("-e")) return words;
-  others.push_back(fmt::format("--bytes={}..{}{}", given.contains("-b") ? given["-b"] : "32M", given["-e"], given.contains("-f") ? ":" + given["-f"] : ""));
+  if (given.empty()) return words;
+  const auto end = [&given](const char* option) { return given.contains(option) ? given[option] : "32M"; };
+  others.push_back(fmt::format("--bytes={}..{}{}", end("-b"), end("-e"), given.contains("-f") ? ":" + given["-f"] : ""));
   return others;
 }
 

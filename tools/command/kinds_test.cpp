@@ -57,15 +57,17 @@ TEST(Kinds, AWordThatSaysNothingIsNotTaken) {
 }
 
 TEST(Kinds, ARangeOfSizesIsThatOfNcclTests) {
-  const auto sizes = [](const std::string& bytes) {
+  const auto asked = [](const std::string& options) {
     std::vector<std::int64_t> found;
-    const auto json = test::json_of("compare all-reduce --machine h100:1x8 --algorithm ring --bytes " + bytes);
+    const auto json = test::json_of("compare all-reduce --machine h100:1x8 --algorithm ring " + options);
     for (const auto& row : json["rows"]) found.push_back(row["bytes"].get<std::int64_t>());
     return found;
   };
+  const auto sizes = [&asked](const std::string& bytes) { return asked("--bytes " + bytes); };
   EXPECT_EQ(sizes("1K..16K"), (std::vector<std::int64_t>{1024, 2048, 4096, 8192, 16384}));
   EXPECT_EQ(sizes("1600..6500"), (std::vector<std::int64_t>{1600, 3200, 6400}));
   EXPECT_EQ(sizes("1M..1M,64K"), (std::vector<std::int64_t>{1 << 20, 1 << 16}));
+  EXPECT_EQ(asked("-b 16M"), (std::vector<std::int64_t>{1 << 24, 1 << 25})) << "up to 32M where no end is given";
   EXPECT_EQ(sizes("1K..1M:32"), (std::vector<std::int64_t>{1 << 10, 1 << 15, 1 << 20}));
   for (const auto& [bytes, told] : {std::pair{"8..4", "expected FROM..TO with FROM above 0 and at most TO, found \"8..4\""}, {"0..4", "FROM above 0"}, {"8..64:1", "expected a whole number from 2 to 1024, got \"1\""},
                                     {"8..", "expected FROM..TO"}, {"..8", "expected FROM..TO"}, {"8..64x", "got \"64x\""}})

@@ -314,7 +314,7 @@ const std::vector<KnownFile>& known_files() {
        {{"podsim validate --observations {} --machine dgx_h100 --slice 2x1", "each row beside what a machine predicts"},
         {"podsim calibrate {} --base dgx_h100 --slice 2x1 -o mine.textproto", "a machine that takes the measured times"}}},
       {"a log of a training run", "", &is_of<training_log>, &rows_of<training_log>,
-       {{"podsim validate --observations {} --steps STEPS.textproto --machine dgx_h100 --slice 8x8", "the measured step beside the predicted one, which STEPS.textproto describes (docs/calibration.md)"}}},
+       {{"podsim calibrate {} --steps STEPS.textproto --base dgx_h100 --slice 8x8 -o mine.textproto", "a machine that takes the measured time for the step that STEPS.textproto describes (docs/calibration.md)"}}},
       {"observations", "", &is_of<csv>, &rows_of<csv>,
        {{"podsim calibrate --observations {} --base tpu_v4 -o mine.textproto", "a machine that takes the measured times"},
         {"podsim validate --observations {} --machine tpu_v4", "how far a machine is off"}}},
