@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sim/base/test_cases.hpp"
 #include "topologies/machines.hpp"
 #include "validation/calibration/importers/import.hpp"
 #include "validation/diagnose/hypotheses.hpp"
@@ -39,7 +40,8 @@ TEST(Diagnose, WhatAHypothesisPredictsIsDiagnosedAsIt) {
   const auto any = diagnose(rows, healthy);
   ASSERT_TRUE(any) << to_text(any.error());
   ASSERT_GT(any->fits.size(), 8U);
-  for (const HypothesisFit& fit : any->fits) {
+  for (std::size_t f = 0; f < any->fits.size(); f += test::cases<std::size_t>(1, 8)) {
+    const HypothesisFit& fit = any->fits[f];
     SCOPED_TRACE(fit.name);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time = fit.predicted[i];
     const auto diagnosis = diagnose(rows, healthy);

@@ -28,6 +28,7 @@ struct Step {
   int stages = 2, fsdp = 2, columns = 2, layers = 2, microbatches = 3;
   std::int64_t tokens = 64, width = 128;
   bool early_gather = false;  // a gather of the program beside its calls, on their links
+  bool late_device = false;   // a product before the first call, on the first devices along fsdp alone
   bool recompute = false;     // the forward again before each backward, a product again in it; copies and an optimiser, too
 };
 
@@ -117,6 +118,10 @@ class StepWriter {
     }
     std::vector<std::vector<BufferId>> x(static_cast<std::size_t>(step_.microbatches));
     Edges before, sent, received;
+    if (step_.late_device) {
+      const Region square = program.scratch("late", {w, w}, DType::bf16), product = program.scratch("late product", {w, w}, DType::bf16);
+      before = program.step("late", Matmul{square, square, product}, Edges{}, Guard{{own(fsdp_, 0, false), 0, 1}});
+    }
     for (int m = 0; m < step_.microbatches; ++m) {
       auto& own_x = x[static_cast<std::size_t>(m)];
       for (int l = 0; l <= step_.layers; ++l) own_x.push_back(program.add_buffer(buffer(fmt::format("x {} {}", m, l), t, w)));
@@ -309,7 +314,20 @@ TEST(PlayedCalls, AreInlinedWhereSomethingElseUsesTheirLinks) {
   EXPECT_GT(run.metrics.makespan, run_of(system, apart, true).metrics.makespan) << "or the conflict would be harmless";
 }
 
-/// Pieces of a share may go before the begin of a call, and behind its end.
+/// A call is posed for devices that begin it together; those of its collectives that wait for the last one wait within the call.
+TEST(PlayedCalls, AreInlinedWhereDevicesBeginThemAtDifferentTimes) {
+  Step step;
+  step.fsdp = 4;
+  step.stages = 1;
+  step.late_device = true;
+  const System system = system_of(step, "ideal");
+  const Schedule schedule = StepWriter{step, system.mesh}.write();
+  const podsim::Run run = run_of(system, schedule, false);
+  EXPECT_THAT(run.row.calls.why_inlined, HasSubstr("at different times"));
+  EXPECT_EQ(run.metrics.makespan, run_of(system, schedule, true).metrics.makespan);
+  EXPECT_EQ(run.metrics.split, run_of(system, schedule, true).metrics.split);
+}
+
 TEST(PlayedCalls, AreInlinedWhereTransfersTakeTimeOfTheCore) {
   const Step step = random_step(5);
   System system = system_of(step, "ideal");
