@@ -13,7 +13,7 @@
 namespace podsim::mutation {
 
 /// Whether a Local of this kind neither reads nor writes and only orders other tasks.
-inline bool waits_only(LocalKind kind) { return kind == LocalKind::launch || kind == LocalKind::join; }
+inline bool waits_only(LocalKind kind) { return kind == LocalKind::launch || traits_of(kind).role == LocalRole::order; }
 
 inline constexpr int sending = 0, receiving = 1;  // the sides of a transfer, and its two ends in time; everything else has only the first
 

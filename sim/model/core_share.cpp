@@ -82,7 +82,13 @@ class Sharer {
     return longest;
   }
 
-  /// The tasks on the core that the operation goes on beside: those behind it up to the first that waits for it, for as long as it lasts.
+  [[nodiscard]] bool is(std::size_t task, LocalKind kind) const {
+    const auto* local = std::get_if<Local>(&tasks_[task].op);
+    return local != nullptr && local->kind == kind;
+  }
+
+  /// The tasks on the core that the operation goes on beside: those behind it up to the first that waits for it, for as long as it lasts. A call counts
+  /// as one, written out or not: its end stands for it.
   std::vector<std::size_t> beside(const Operation& operation, Seconds duration) const {
     const std::size_t place = operation.tasks.front();
     std::vector<std::size_t> result;
@@ -90,15 +96,29 @@ class Sharer {
     if (next == core_.end()) return result;
     std::vector<bool> waits(costs_.size() - place, false);  // for the operation, itself or through others
     for (const std::size_t t : operation.tasks) waits[t - place] = true;
-    Seconds worked;
+    Seconds worked, in_call;
+    bool calls = false;
     for (std::size_t t = place + 1; t < costs_.size() && worked < duration; ++t) {
       const auto& after = tasks_[t].after;
       if (std::any_of(after.begin(), after.end(), [&](const Edge& edge) { return edge.task.index() >= place && waits[edge.task.index() - place]; }))
         waits[t - place] = true;
       if (!costs_[t].on_core) continue;
       if (waits[t - place]) break;
-      result.push_back(t);
-      worked += costs_[t].work;
+      if (is(t, LocalKind::begin_call)) {
+        calls = true;
+        in_call = {};
+      } else if (is(t, LocalKind::end_call)) {
+        if (!calls) break;  // of the operation's own call
+        calls = false;
+        result.push_back(t);
+        worked += in_call;
+      } else if (calls) {
+        in_call += costs_[t].work;
+      } else {
+        result.push_back(t);
+        const PlayedCall* played = model_.call(program_, t);
+        worked += played == nullptr ? costs_[t].work : played->core_work;
+      }
     }
     return result;
   }

@@ -73,6 +73,7 @@ struct OperationMetrics {
 /// The model that has it plays each Call as one task of this length.
 struct PlayedCall {
   Picoseconds length;
+  Seconds core_work;                                   // of the function's core tasks, with launches
   DeviceTimes times;                                   // of each device, from the start of the call
   std::array<double, product_dtype_count> products{};  // m n k of all devices, by dtype
   std::int64_t tasks = 0;                              // instances on all devices

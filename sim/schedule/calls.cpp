@@ -14,8 +14,6 @@ bool on_core(const Op& op) {
   return std::holds_alternative<Matmul>(op) || std::holds_alternative<Call>(op) || (local != nullptr && local->unit == Unit::core);
 }
 
-Local join_task() { return {LocalKind::join, {}, {}, 1, Unit::dma}; }
-
 /// One more than the largest number of a lowered Collective.
 int collectives_in(const std::vector<Task>& tasks) {
   int count = 0;
@@ -24,10 +22,10 @@ int collectives_in(const std::vector<Task>& tasks) {
   return count;
 }
 
-constexpr std::size_t joins = 2;  // around what a function does
+constexpr std::size_t ends = 2;  // around what a function does: its begin and its end
 
 std::size_t tasks_in_place_of(const Schedule& schedule, const Task& task, bool chosen) {
-  return chosen ? joins + schedule.functions[static_cast<std::size_t>(std::get<Call>(task.op).function)].body.tasks.size() : 1;
+  return chosen ? ends + schedule.functions[static_cast<std::size_t>(std::get<Call>(task.op).function)].body.tasks.size() : 1;
 }
 
 std::size_t scratch_of(const Function& function) { return function.body.buffers.size() - static_cast<std::size_t>(function.parameters); }
@@ -73,7 +71,7 @@ class Inlining {
     Edges start = task.after;
     for (Edge& edge : start) edge.task = now_[edge.task.index()];
     start = join(std::move(start), core_);
-    const TaskId begin = inlined_.add(Task{task.label + " begin", join_task(), std::move(start), {}, {}, task.written_at});
+    const TaskId begin = inlined_.add(Task{task.label + " begin", Local{LocalKind::begin_call, {}, {}}, std::move(start), {}, {}, task.written_at});
 
     const std::size_t parameters = static_cast<std::size_t>(function.parameters), outer = inlined_.buffer_count();
     for (std::size_t b = parameters; b < function.body.buffers.size(); ++b) {
@@ -101,10 +99,10 @@ class Inlining {
       inlined_.add(std::move(step));
     }
     collectives_ += collectives_in(body);
-    Edges ends;
-    for (const std::size_t last : last_tasks({body, {}})) ends.push_back(Edge{TaskId{first + last}});
-    if (ends.empty()) ends.push_back(Edge{begin});
-    const Edge end{inlined_.add(Task{task.label + " end", join_task(), std::move(ends), {}, {}, task.written_at})};
+    Edges last;
+    for (const std::size_t t : last_tasks({body, {}})) last.push_back(Edge{TaskId{first + t}});
+    if (last.empty()) last.push_back(Edge{begin});
+    const Edge end{inlined_.add(Task{task.label + " end", Local{LocalKind::end_call, {}, {}}, std::move(last), {}, {}, task.written_at})};
     now_.push_back(end.task);
     core_ = {end};
     behind_call_ = end;

@@ -12,8 +12,8 @@ namespace podsim {
 /// Whether any program calls a function.
 bool has_calls(const Schedule& schedule);
 
-/// The same schedule without calls: each becomes a join that waits for the Call's edges and for the core task before it, the tasks of the function,
-/// and a join that waits for all of them, for which everything that waits for the Call waits, and the core task behind it. Each call has scratch
+/// The same schedule without calls: each becomes a join on the core (LocalKind::begin_call) that waits for the Call's edges and for the core task before it,
+/// the tasks of the function, and one (end_call) that waits for all of them, for which everything that waits for the Call waits, and the core task behind it. Each call has scratch
 /// buffers of its own. Labels are those of the Call and of the task; what a Call recomputes, all its tasks recompute. Collectives of lowered tasks count on behind those of the program.
 /// The schedule must be well-shaped; lowered or not. Cost O(tasks of the result); what is kept of a schedule that is moved here is not copied.
 Schedule inline_calls(Schedule schedule);

@@ -63,6 +63,8 @@ enum class LocalKind {
   expert_combine_grad,  // dx [T, N], y [E, C, N], gates [T, k] -> dy [E, C, N], dgates [T, k]
   transpose,         // [tokens, features...] -> [features..., tokens]; features_first: the reverse. Any number of feature dimensions
   join,              // no operands, free in time: waits for M tasks so that N others wait for it alone, with M + N edges instead of M * N
+  begin_call,        // a join on the core, where a call that inline_calls() wrote out begins: all of its tasks wait for it
+  end_call,          // likewise: it waits for all of its tasks
   add_in_switch,     // writes[0] = reads[0] + reads[1], free in time: a switch has made the sum (InSwitch)
   subtract,          // writes[0] = reads[0] - reads[1]
   multiply,          // writes[0] = reads[0] * reads[1]
@@ -234,6 +236,8 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::transpose, .name = "transpose", .reads = 1, .writes = 1, .role = LocalRole::layout, .category = "copy",
      .shapes = shapes::transpose, .dtypes = dtypes::any},
     {.kind = LocalKind::join, .name = "join", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free, .dtypes = dtypes::any},
+    {.kind = LocalKind::begin_call, .name = "begin-call", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free, .dtypes = dtypes::any},
+    {.kind = LocalKind::end_call, .name = "end-call", .reads = 0, .writes = 0, .role = LocalRole::order, .cost = LocalCost::free, .dtypes = dtypes::any},
     {.kind = LocalKind::add_in_switch, .name = "add-in-switch", .reads = 2, .writes = 1, .cost = LocalCost::free, .flops = per_element<1>, .dtypes = dtypes::any, .in_place = 2},
     {.kind = LocalKind::subtract, .name = "subtract", .reads = 2, .writes = 1, .flops = per_element<1>, .dtypes = dtypes::any, .in_place = 2},
     {.kind = LocalKind::multiply, .name = "multiply", .reads = 2, .writes = 1, .flops = per_element<1>, .in_place = 2},

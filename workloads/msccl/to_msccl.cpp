@@ -204,7 +204,7 @@ class Translator {
   Status add_work(std::size_t a, const Activity& activity, const Task& task) {
     const auto* local = std::get_if<Local>(&task.op);
     const bool moves = local != nullptr && (local->kind == LocalKind::copy || local->kind == LocalKind::alias || local->kind == LocalKind::add);
-    const bool orders = local != nullptr && (local->kind == LocalKind::launch || local->kind == LocalKind::join);
+    const bool orders = local != nullptr && (local->kind == LocalKind::launch || traits_of(local->kind).role == LocalRole::order);
     if (!moves && !orders) return of_task(activity.task, "expected a transfer, copy or addition, found another operation");
     Node node{activity.device.value, activity.task};
     if (moves) {

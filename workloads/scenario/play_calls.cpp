@@ -43,8 +43,10 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   PlayedCall call;
   call.length = metrics.makespan;
   call.products = metrics.products;
-  constexpr std::int64_t joins = 2;  // what inline_calls() writes around them
-  call.tasks = metrics.tasks + joins * size_of(lowered.programs[program].devices);
+  for (const TaskCost& cost : model->costs.front())
+    if (cost.on_core) call.core_work += cost.work;
+  constexpr std::int64_t ends = 2;  // what inline_calls() writes around them
+  call.tasks = metrics.tasks + ends * size_of(lowered.programs[program].devices);
   BufferLives lives{*model};
   read_times(*model, *timeline, lives);
   lives.describe(call, node, static_cast<std::size_t>(lowered.functions[function].parameters));
@@ -360,16 +362,10 @@ class Inexactness {
   InexactPlay found_;
 };
 
-bool shares_cores(const Machine& machine) {
-  const auto& shares = machine.software.core_share;
-  return std::any_of(shares.begin(), shares.end(), [](double share) { return share > 0; });
-}
-
 }  // namespace
 
 Expected<PlayableCalls> play_calls(const System& system, const Schedule& lowered, const RunOptions& options) {
   if (!system.placement.speed.empty()) return PlayableCalls{nullptr, "cores differ in speed"};
-  if (shares_cores(system.machine)) return PlayableCalls{nullptr, "transfers take time of the core (software.core_share)"};
   auto calls = std::make_shared<PlayedCalls>(lowered.programs.size(), std::vector<PlayedCall>(lowered.functions.size()));
   for (std::size_t p = 0; p < lowered.programs.size(); ++p) {
     std::vector<bool> done(lowered.functions.size(), false);

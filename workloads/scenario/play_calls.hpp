@@ -13,8 +13,8 @@
 namespace podsim {
 
 /// Playing a call as one task is exact where all devices of its program begin it at the same time and do the same in it, and nothing else uses its links
-/// or the memory of its devices meanwhile. play_calls() asks beforehand that every function folds to one class of devices, that cores are of equal speed and
-/// that transfers take none of their time; inexact_calls() looks at the rest after the run.
+/// or the memory of its devices meanwhile. play_calls() asks beforehand that every function folds to one class of devices, and that cores are of equal
+/// speed; inexact_calls() looks at the rest after the run.
 
 /// The functions of a lowered schedule on a system, ready to be played; or the reason why calls must be inlined.
 struct PlayableCalls {

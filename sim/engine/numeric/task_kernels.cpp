@@ -114,6 +114,8 @@ constexpr std::array<LocalKernel, local_kind_count> local_kernels{{
     {LocalKind::expert_combine_grad, [](const Operands& o) { expert_combine_grad(o.box(0), o.box(1), o.box(2), o.box(3), o.box(4)); }},
     {LocalKind::transpose, [](const Operands& o) { transpose(o.local.features_first, o.box(0), o.box(1)); }},
     {LocalKind::join, [](const Operands&) {}},
+    {LocalKind::begin_call, [](const Operands&) {}},
+    {LocalKind::end_call, [](const Operands&) {}},
     {LocalKind::add_in_switch, [](const Operands& o) { add(o.left(), o.right(), o.box(2)); }},
     {LocalKind::subtract, [](const Operands& o) { subtract(o.left(), o.right(), o.box(2)); }},
     {LocalKind::multiply, [](const Operands& o) { multiply(o.left(), o.right(), o.box(2)); }},
