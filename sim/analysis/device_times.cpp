@@ -1,6 +1,7 @@
 #include "sim/analysis/device_times.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 
@@ -60,7 +61,11 @@ class Recorder {
     for (const NodeActivity::CoreTime& time : activity_.core_times()) {
       const Picoseconds length = time.interval.end - time.interval.begin;
       const std::size_t t = time.task.index();
-      if (const PlayedCall* call = time.share ? nullptr : model_.call(program_, t)) {
+      if (time.share) {
+        if (length > Picoseconds{}) shares_.emplace(t, time.interval);
+        continue;
+      }
+      if (const PlayedCall* call = model_.call(program_, t)) {
         CoreParts parts = call->times.parts;
         if (model_.task(program_, t).recompute) parts.recompute = parts.recompute + std::exchange(parts.compute, {});
         times_.parts = times_.parts + parts;
@@ -70,7 +75,7 @@ class Recorder {
       }
       if (length == Picoseconds{}) continue;
       times_.core.push_back(time.interval);
-      const Picoseconds launch = time.share ? length : ceil_to_clock(model_.at_speed(model_.costs[program_][t].launch, node_));
+      const Picoseconds launch = ceil_to_clock(model_.at_speed(model_.costs[program_][t].launch, node_));
       times_.parts = times_.parts + core_parts(model_.task(program_, t), length, std::min(length, launch));
     }
   }
@@ -90,13 +95,17 @@ class Recorder {
     if (model_.costs[program_][t].kind == TaskCost::Kind::work && !model_.costs[program_][t].on_core && !is_launch(task.op) && does(t)) {
       const std::uint32_t a = model_.deployment.activity(program_, t, local_);
       if (timeline_.start(a) < timeline_.sent(a)) times_.dma.push_back({timeline_.start(a), timeline_.sent(a)});
+      for (auto [share, last] = shares_.equal_range(t); share != last; ++share) times_.dma.push_back(share->second);
+      return;
     }
     std::uint32_t operation = no_device;
-    activity_.each_flight_of(t, [&](const Task&, const Interval& when) {
+    const auto add = [&](const Task&, const Interval& when) {
       if (when.begin == when.end) return;
       if (operation == no_device) operation = operation_of(task);
       times_.flights.push_back({when, operation, static_cast<std::int16_t>(axis_of(task)), kind_of(task)});
-    });
+    };
+    activity_.each_flight_of(t, add);
+    for (auto [share, last] = shares_.equal_range(t); share != last; ++share) add(task, share->second);
   }
 
   std::uint32_t operation_of(const Task& task) {
@@ -142,6 +151,7 @@ class Recorder {
   std::size_t local_;
   DeviceTimes times_;
   std::vector<Picoseconds> calls_;  // their starts
+  std::multimap<std::size_t, Interval> shares_;  // of the core, by operation
   std::unordered_map<int, std::uint32_t> collectives_;
 };
 
@@ -193,9 +203,7 @@ void CoreTimes::work_off(std::uint32_t p, std::size_t place) {
       if (pieces[next].time[l] == Seconds{}) continue;
       Core& core = cores_[devices[l]];
       core.shares += pieces[next].time[l];
-      const Picoseconds end = later(core.since, ceil_to_clock(core.shares));
-      core.busy += end - core.free;
-      core.free = end;
+      core.free = later(core.since, ceil_to_clock(core.shares));
     }
 }
 

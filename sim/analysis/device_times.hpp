@@ -10,7 +10,7 @@ namespace podsim {
 ///   cost    O(n log n) for the n tasks of the device's program, those of played calls counted by their merged flights
 DeviceTimes device_times(const Model& model, const Timeline& timeline, std::uint32_t node);
 
-/// The time in which the core of each node is busy, total(device_times().parts), without what that costs.
+/// The time in which the core of each node works on its tasks, total(device_times().parts), without what that costs.
 class CoreTimes final : public TimesReader {
  public:
   /// The model must outlive it.

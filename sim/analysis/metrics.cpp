@@ -201,9 +201,6 @@ std::uint32_t busiest_alone(const Model& model) {
       for (std::size_t l = 0; l < devices.size(); ++l)
         if (who.does(l)) busy[devices[l]] += model.at_speed(cost.work, devices[l]);
     }
-    if (!model.core_shares.empty())
-      for (const CoreShares::Piece& piece : model.core_shares[p].pieces)
-        for (std::size_t l = 0; l < devices.size(); ++l) busy[devices[l]] += piece.time[l];
   }
   return static_cast<std::uint32_t>(std::max_element(busy.begin(), busy.end()) - busy.begin());
 }

@@ -13,8 +13,8 @@ namespace podsim {
 
 /// The makespan of one device split in three parts, which sum to it exactly.
 struct TimeSplit {
-  Picoseconds compute;                // core busy, including launches and core shares
-  Picoseconds exposed_communication;  // core idle while at least one transfer half or collective launch of the device is in flight
+  Picoseconds compute;                // core at work on its tasks, launches included
+  Picoseconds exposed_communication;  // core not at work while a transfer half or collective launch of the device is in flight, or takes its share of the core
   Picoseconds waiting;                // the rest; also while the dma unit works alone, as in the addition that ends a reduce-scatter on a line
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };

@@ -41,6 +41,9 @@ class NodeActivity {
   };
   [[nodiscard]] std::vector<CoreTime> core_times() const;
 
+  /// Whether a task is in flight: a transfer, or the launch of a Collective.
+  [[nodiscard]] bool flies(std::size_t t) const { return model_.costs[program_][t].kind != TaskCost::Kind::work || is_launch(model_.task(program_, t).op); }
+
   /// Calls visit(task, interval) for each half of a transfer of this node and each launch of a Collective while in flight; those in Calls are not seen.
   /// Other work off the core, such as the addition where the two streams of a line meet, is not communication.
   template <class Visit>
@@ -53,8 +56,7 @@ class NodeActivity {
   void each_flight_of(std::size_t t, Visit&& visit) const {
     const Participants& who = model_.deployment.who(program_, t);
     const Task& task = model_.task(program_, t);
-    const bool flies = model_.costs[program_][t].kind != TaskCost::Kind::work || is_launch(task.op);
-    if (who.does(local_) && flies) {
+    if (who.does(local_) && flies(t)) {
       const std::uint32_t a = model_.deployment.activity(program_, t, local_);
       visit(task, Interval{timeline_.start(a), timeline_.sent(a)});
     }

@@ -42,8 +42,12 @@ class Sorter {
     std::vector<Interval> core;
     for (const NodeActivity::CoreTime& time : activity_.core_times()) {
       Occurrence& occurrence = occurrences_[occurrence_of_[time.task.index()]];
-      const PlayedCall* call = time.share ? nullptr : model_.call(program_, time.task.index());
       occurrence.timed = true;
+      if (time.share) {  // what communication takes of the core is no work
+        if (activity_.flies(time.task.index())) add_flight(time.interval, occurrence_of_[time.task.index()]);
+        continue;
+      }
+      const PlayedCall* call = model_.call(program_, time.task.index());
       if (call == nullptr) {
         occurrence.busy += time.interval.end - time.interval.begin;
         core.push_back(time.interval);

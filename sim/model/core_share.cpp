@@ -108,7 +108,7 @@ class Sharer {
         calls = true;
         in_call = {};
       } else if (is(t, LocalKind::end_call)) {
-        if (!calls) break;  // of the operation's own call
+        if (!calls) break;  // of its own call, which waits for it; or a stray one of a file
         calls = false;
         result.push_back(t);
         worked += in_call;

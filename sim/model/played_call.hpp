@@ -23,13 +23,13 @@ struct CoreParts {
   Picoseconds recompute;  // of tasks that repeat work whose result was not kept (Task::recompute)
   Picoseconds optimiser;  // Locals of category optimiser
   Picoseconds copies;     // Locals of category copy, recomputed ones too
-  Picoseconds launch;     // launches of core tasks; core shares, which are what Collectives and transfers cost the core
+  Picoseconds launch;     // launches of core tasks
   friend bool operator==(const CoreParts&, const CoreParts&) = default;
 };
 CoreParts operator+(const CoreParts& a, const CoreParts& b);
 Picoseconds total(const CoreParts& parts);
 
-/// An uninterrupted stay of an operation in flight along one mesh axis.
+/// An uninterrupted stay of an operation in flight along one mesh axis, or of its core share on the core, which is part of it.
 struct OperationFlight {
   enum class Kind : std::uint8_t { transfer, exchange, launch };  // of a Shift or Collective; of a Send or Recv; the launch of a Collective
   Interval when;

@@ -81,7 +81,7 @@ class TimelineReader {
     add("recompute", split.core.recompute);
     add("optimizer", split.core.optimiser);
     add("copies", split.core.copies);
-    add("launches and communication on the core", split.core.launch);
+    add("launches", split.core.launch);
     for (const StepSplit::Axis& axis : split.exposed) add("exposed communication, " + axis_name(axis.axis), axis.exposed);
     add("waiting", split.waiting);
     const auto same = std::ranges::find(record_.calls, recorded);

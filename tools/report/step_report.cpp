@@ -99,7 +99,7 @@ std::string step_tables(const Row& row) {
   add("bubble", split.bubble);
   add("optimizer", split.optimizer);
   add("copies", split.copies);
-  add("launches and communication on the core", split.launch);
+  add("launches", split.launch);
   add("waiting", split.waiting);
   std::string text = table(rows, 1);
   if (result.stages.size() == 1) return text;

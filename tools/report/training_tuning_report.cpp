@@ -38,7 +38,7 @@ std::string choice_of(const TrainingStep& step) {
 
 std::vector<std::pair<std::string, double>> parts_of(const TrainingSplit& split) {
   std::vector<std::pair<std::string, double>> parts{{"compute", split.compute},     {"recompute", split.recompute}, {"bubble", split.bubble},
-                                                    {"optimizer", split.optimizer}, {"copies", split.copies}, {"launches and communication on the core", split.launch},
+                                                    {"optimizer", split.optimizer}, {"copies", split.copies}, {"launches", split.launch},
                                                     {"waiting", split.waiting}};
   double exposed = 0;
   for (const auto& [axis, time] : split.exposed) exposed += time;
