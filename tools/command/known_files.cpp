@@ -136,7 +136,7 @@ Expected<std::string> rows_of(const std::string& path) {
   if (!imported) return imported.error();
   return fmt::format("{} measured {}{}{}", imported->observations.size(), imported->observations.size() == 1 ? "row" : "rows", imported->notes.empty() ? "" : "\n  ", fmt::join(imported->notes, "\n  "));
 }
-constexpr const char *csv = "csv", *nccl_tests = "nccl-tests", *nccl_json = "nccl-json", *nccl_csv = "nccl-csv", *osu = "osu", *perftest = "perftest", *training_log = "training-log";
+constexpr const char *csv = "csv", *nccl_tests = "nccl-tests", *nccl_json = "nccl-json", *nccl_csv = "nccl-csv", *nccl_inspector = "nccl-inspector", *osu = "osu", *perftest = "perftest", *training_log = "training-log";
 using Commands = std::vector<std::pair<std::string_view, std::string_view>>;
 const Commands& commands_for_collectives() {
   static const Commands all{{"podsim validate --observations {} --machine dgx_h100 --slice 8x8", "each row beside what a machine predicts; --explain: what would give the measured time"},
@@ -308,6 +308,7 @@ const std::vector<KnownFile>& known_files() {
         {"podsim calibrate --from trace-json {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
       {"a log of nccl-tests", "", &is_of<nccl_tests>, &rows_of<nccl_tests>, commands_for_collectives()},
       {"results of nccl-tests or rccl-tests as JSON", "", &is_of<nccl_json>, &rows_of<nccl_json>, commands_for_collectives()},
+      {"what NCCL's inspector wrote of a rank", "", &is_of<nccl_inspector>, &rows_of<nccl_inspector>, commands_for_collectives()},
       {"results of rccl-tests as CSV", "", &is_of<nccl_csv>, &rows_of<nccl_csv>, commands_for_collectives()},
       {"results of the OSU micro-benchmarks", "", &is_of<osu>, &rows_of<osu>, commands_for_collectives()},
       {"results of perftest between two network interfaces", "", &is_of<perftest>, &rows_of<perftest>,
