@@ -51,7 +51,7 @@ TEST(NcclJson, ALineOfRcclTests) {
 }
 
 TEST(NcclJson, RowsInPlaceAreSkipped) {
-  const std::string row = R"({"name":"ReduceScatter","ranks":8,"size":1048576,"type":"bfloat16","inPlace":)", tail = R"(,"time":"40.5","algBw":1,"busBw":1,"wrong":"N/A"})";
+  const std::string row = R"({"name":"ReduceScatter","ranks":8,"size":1048576,"type":"bfloat16","inPlace":)", tail = R"(,"time":"40.5","algBw":25.9,"busBw":22.7,"wrong":"N/A"})";
   for (const std::string& text : {row + "0" + tail + "\n" + row + "1" + tail + "\n", "[" + row + "0" + tail + ",\n" + row + "1" + tail + "]"}) {
     const Imported result = imported(import_observations("", text, "f"));
     ASSERT_EQ(result.observations.size(), 1U);

@@ -15,6 +15,7 @@
 
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
+#include "validation/calibration/importers/collective_row.hpp"
 #include "validation/calibration/importers/process_label.hpp"
 #include "validation/calibration/importers/text_lines.hpp"
 
@@ -135,6 +136,12 @@ std::optional<ObservedOp> test_in_name(std::string_view file) {
   for (const auto& [name, op] : names)
     if (plain.find(name) != std::string::npos) return op;
   return std::nullopt;
+}
+
+/// The bus bandwidth that nccl-tests count for each GB/s of size / time.
+double bus_factor(ObservedOp op, int devices) {
+  const double share = (devices - 1.0) / devices;
+  return op == all_reduce ? 2 * share : op == all_gather || op == reduce_scatter || op == all_to_all ? share : 1;
 }
 
 /// One table, with what stands above it.
@@ -290,10 +297,7 @@ Status LogReader::read_values(const TextLine& line, const std::vector<std::strin
   row.reduces = time == columns_->time && columns_->redop < words.size() && words[columns_->redop] != "none";
   for (auto [value, position] : {std::pair{&row.algorithm, time + 1}, std::pair{&row.bus, time + 2}})
     std::from_chars(words[position].data(), words[position].data() + words[position].size(), *value);
-  constexpr double rounded_well = 0.1, most_off = 1.2;  // of a bandwidth with two decimals
-  const double bandwidth = static_cast<double>(*size) / *micros / 1e3;
-  if (row.algorithm >= rounded_well && (row.algorithm > most_off * bandwidth || bandwidth > most_off * row.algorithm))
-    return Diagnostic{place_of(file_, line, words[time + 1]), fmt::format("expected the bandwidth of {} bytes in {} us, {:.2f} GB/s, found {}", *size, words[time], bandwidth, quoted(words[time + 1]))};
+  if (auto ok = check_bandwidth(*size, *micros, row.algorithm, place_of(file_, line, words[time + 1])); !ok) return ok;
   std::string_view wrong = time + 3 < words.size() ? words[time + 3] : "N/A";
   if (wrong.starts_with("N/A")) wrong = "N/A";
   if (const std::size_t number = std::min(wrong.find_first_not_of("0123456789.e+-"), wrong.size()); columns_->counts_wrong && number > 0) wrong = wrong.substr(0, number);  // other output may follow without a space
@@ -307,7 +311,7 @@ Status LogReader::read_values(const TextLine& line, const std::vector<std::strin
 
 Status LogReader::close_test() {
   if (rows_.empty()) return success();
-  const int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
+  int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
   const SourceLocation& where = rows_.front().observation.where;
   if (devices < 1 || devices > most_observed_devices)
     return Diagnostic{where, "nothing tells how many devices took part: the text has no \"#  Rank\" lines; `devices` tells it"};
@@ -320,6 +324,14 @@ Status LogReader::close_test() {
   }
   if (!op && (op = test_in_name(file_))) table.known_by = "the file's name";
   if (!op) return Diagnostic{where, "nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); `op` tells it"};
+  const auto contradicts = [&](const Row& row) {  // those that two decimals tell well
+    constexpr double rounded_well = 1, most_off = 0.05;
+    return row.algorithm >= rounded_well && std::abs(row.bus / row.algorithm - bus_factor(*op, devices)) > most_off * std::max(bus_factor(*op, devices), 0.5);
+  };
+  if (options_.devices > 0 && std::ranges::any_of(rows_, contradicts)) devices = options_.devices;  // a paste may leave lines of ranks out
+  if (const auto row = std::ranges::find_if(rows_, contradicts); row != rows_.end())
+    return Diagnostic{row->observation.where, fmt::format("expected a bus bandwidth of {:.2f} GB/s, as {} on {} devices, found {:.2f}: are lines of ranks missing? `devices` tells how many there are",
+                                                          row->algorithm * bus_factor(*op, devices), name_of(*op), devices, row->bus)};
   for (Row& row : rows_) {
     Observation& observation = row.observation;
     observation.op = *op;

@@ -12,7 +12,7 @@ namespace podsim {
 /// to a log is undone: comments without their `#`, `> ` and timestamps in front of lines. Lines may carry process labels (process_label.hpp) in any interleaving; each process's lines are read separately. Of rows of several
 /// processes with equal collective, devices, size and type the first process's counts, so that no table counts twice.
 /// A row may lack its figures in place (the test was killed, or is made of nccl-tests), and other output, as of NCCL_DEBUG=INFO, may stand between its size and its figures.
-/// Errors: no heading, no row, truncated rows, invalid numbers, an algorithm bandwidth that is not size / time, a collective or number of devices that is not stated.
+/// Errors: no heading, no row, truncated rows, invalid numbers, a bandwidth that is not size / time, a bus bandwidth of another collective or number of devices, a collective or number of devices that is not stated.
 Expected<Imported> import_nccl_tests(std::string_view text, const std::string& file, const ImportOptions& options = {});
 
 }  // namespace podsim

@@ -223,7 +223,15 @@ TEST(NcclTests, OtherOutputMayStandInARow) {
 TEST(NcclTests, ATimeThatContradictsItsBandwidthIsAnError) {
   const std::string row = "  1048576  262144  float  sum  -1  100.0  1.05  1.57  0  99.0  10.6  15.9  0\n";
   EXPECT_EQ(error_of(import_nccl_tests("all_reduce_perf\n" + nccl_ranks + nccl_heading + row, "log")),
-            "log:11:43: expected the bandwidth of 1048576 bytes in 100.0 us, 10.49 GB/s, found \"1.05\"");
+            "log:11:43: expected the bandwidth of 1048576 bytes in 100 us, 10.49 GB/s, found 1.05");
+}
+
+TEST(NcclTests, ABusBandwidthTellsThatRanksAreMissing) {
+  // As a page of AMD has it: two of eight ranks, and dots.
+  const std::string text = "all_reduce_perf\n# Using devices\n#  Rank  0 Group  0 Pid 657053 on smci350 device  0 [0000:75:00] AMD Instinct MI350X\n#  Rank  1 Group  0 Pid 657053 on smci350 device  1 [0000:05:00] AMD Instinct MI350X\n...\n" + nccl_heading +
+                           "  8589934592    2147483648     float     sum      -1    41644  206.27  360.97       0    40903  210.01  367.51       0\n";
+  EXPECT_EQ(error_of(import_nccl_tests(text, "log")), "log:9:1: expected a bus bandwidth of 206.27 GB/s, as all-reduce on 2 devices, found 360.97: are lines of ranks missing? `devices` tells how many there are");
+  EXPECT_EQ(imported(import_nccl_tests(text, "log", {.devices = 8})).observations.at(0).devices, 8);
 }
 
 TEST(NcclTests, TheNameOfTheFileTellsTheTestLast) {
