@@ -76,8 +76,10 @@ std::optional<MachineAndSlice> machine_and_slice(const std::string& text) {
       if (const auto offered = offered_slices(*machine, *chips); !offered.empty()) parts.slice = to_text(offered.front());
     return parts;
   }
+  constexpr std::string_view of_cloud = "v5litepod-";  // as Google Cloud calls v5e-
+  const std::string slice = text.starts_with(of_cloud) ? "v5e-" + text.substr(of_cloud.size()) : text;
   for (const std::string& name : shipped_machines())
-    if (const auto machine = find_machine(name); machine && !machine->slices.name_prefix.empty() && text.starts_with(machine->slices.name_prefix + "-")) return MachineAndSlice{name, text};
+    if (const auto machine = find_machine(name); machine && !machine->slices.name_prefix.empty() && slice.starts_with(machine->slices.name_prefix + "-")) return MachineAndSlice{name, slice};
   return std::nullopt;
 }
 

@@ -1,5 +1,8 @@
 #include "algorithms/collectives/collectives.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -169,7 +172,8 @@ Expected<CollectiveChooser> always(std::string_view name, ChunkRule chunks) {
     }};
   std::vector<std::string> names;
   for (const CollectiveAlgorithmEntry& entry : collective_algorithms()) names.emplace_back(entry.name);
-  return Diagnostic{{}, "there is no collective algorithm " + quoted(name) + did_you_mean(name, names)};
+  const std::string near = did_you_mean(name, names);
+  return Diagnostic{{}, fmt::format("there is no collective algorithm {}{}", quoted(name), near.empty() ? fmt::format(", expected one of {}", fmt::join(names, ", ")) : near)};
 }
 
 CollectiveChooser ring_or_line(ChunkRule chunks) {

@@ -14,6 +14,8 @@
 #include "tools/command/options.hpp"
 #include "tools/report/shell_word.hpp"
 #include "tools/report/table.hpp"
+#include "workloads/scenario/problem_kinds.hpp"
+#include "workloads/scenario/read_scenario.hpp"
 
 namespace podsim {
 
@@ -87,6 +89,17 @@ void tell_internal_error(std::string_view what, const std::vector<std::string>& 
              what, line);
 }
 
+/// ", did you mean `podsim run --explain`?" for what is no verb but has a command.
+std::string near_verb(std::string_view name) {
+  std::string_view test = name.substr(name.rfind('/') + 1);
+  if (test.ends_with("_perf")) {  // of nccl-tests
+    test.remove_suffix(5);
+    if (const auto kind = parse_collective_kind(std::string{test}, {})) return fmt::format(", did you mean `podsim compare {} -b 8 -e 128M -f 2 h100:1x8`?", name_of(*kind));
+  }
+  if (problem_kind_named(name) != nullptr || parse_collective_kind(std::string{name}, {})) return fmt::format(", did you mean `podsim run {}`?", name);
+  return name == "explain" || name == "advise" ? fmt::format(", did you mean `podsim run ... --{}`?", name) : "";
+}
+
 }  // namespace
 
 int run_command(const std::vector<std::string>& arguments, Console& console) {
@@ -120,6 +133,7 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
     for (std::size_t i = 0; i < std::min<std::size_t>(arguments.size(), 2) && near.empty(); ++i)  // machines, list machines
       for (const Verb& target : show_targets())
         if (arguments[i] == target.name || arguments[i] == fmt::format("{}s", target.name)) near = fmt::format(", did you mean `podsim show {}`?", target.name);
+    if (near.empty()) near = near_verb(name);
     return report({{}, "unknown verb " + quoted(name) + near + "; `podsim help` lists the verbs"}, console);
   } catch (const std::bad_alloc&) {
     return report({{}, "there is not enough memory", Cause::environment}, console);

@@ -41,6 +41,6 @@ Expected<int> work(const Options& options, Console& console) {
 
 }  // namespace
 
-int diagnose_verb(const std::vector<std::string>& arguments, Console& console) { return perform(arguments, diagnose_options(), "diagnose", console, &work, "observations"); }
+int diagnose_verb(const std::vector<std::string>& arguments, Console& console) { return perform(with_named_words(arguments), diagnose_options(), "diagnose", console, &work, "observations"); }
 
 }  // namespace podsim

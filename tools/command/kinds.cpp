@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "sim/base/file_names.hpp"
@@ -39,6 +40,7 @@ const ProblemKind* kind_that_names(const std::string& word, const OptionGroup& d
     const auto names = scenario_field(kind->field)->names;
     if (names == nullptr) continue;
     if (std::ranges::any_of(names(), [&](const std::string& name) { return plain_spelling(name) == plain_spelling(first); })) return kind;
+    if (kind->field == "collective" && parse_collective_kind(first, {})) return kind;  // as JAX calls it
   }
   return nullptr;
 }
@@ -49,6 +51,7 @@ std::vector<std::string> with_words_named(const ProblemKind& kind, std::string v
   const auto is_number = [](const std::string& word) { return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos; };
   const auto is_machine = [](const std::string& word) { return !file_exists(word) && (machine_and_slice(word).has_value() || find_machine(word)); };
   const auto is_amount = [](const std::string& word) { return parse_input_bytes(word.substr(0, word.find_first_of(",.")), {}).has_value(); };
+  const auto is_unit = [&](std::size_t at) { return at < words.size() && !words[at].empty() && std::isalpha(static_cast<unsigned char>(words[at].front())) != 0 && is_number(words[at - 1]) && is_amount(words[at - 1] + words[at]); };
   std::vector<std::string> options;
   std::size_t next = 0;
   if (kind.field == "gemm")
@@ -58,7 +61,9 @@ std::vector<std::string> with_words_named(const ProblemKind& kind, std::string v
   for (; next < words.size() && !words[next].starts_with('-'); ++next) {
     const std::string_view field = is_machine(words[next]) ? "machine" : belongs_to(*scenario_field("bytes"), kind.field) && is_amount(words[next]) ? "bytes" : "";
     if (field.empty() || option_in(described, field) == nullptr || !named.insert(field).second) break;
-    options.push_back(fmt::format("--{}={}", option_of(field), words[next]));
+    const bool two_words = field == "bytes" && is_unit(next + 1);  // 64 MiB
+    options.push_back(fmt::format("--{}={}{}", option_of(field), words[next], two_words ? words[next + 1] : ""));
+    next += two_words ? 1 : 0;
   }
   options.insert(options.end(), words.begin() + static_cast<std::ptrdiff_t>(next), words.end());
   return options;

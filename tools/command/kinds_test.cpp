@@ -35,6 +35,9 @@ TEST(Kinds, WordsBehindAVerbAreTheOptionsThatTheyStandFor) {
       {{"run", "llama3-8b", "h100:1x8", "--batch", "8"}, {"run", "--training", "llama3-8b", "--machine", "h100", "--slice", "1x8", "--batch", "8"}},
       {{"compare", "all-reduce", "8K..1M:16", "h100:1x8", "--algorithm", "ring"}, {"compare", "--collective", "all-reduce", "--bytes", "8KiB,128KiB", "--machine", "h100", "--slice", "1x8", "--algorithm", "ring"}},
       {{"compare", "all-reduce", "-b", "8K", "-e", "1M", "-f", "16", "--machine", "h100:1x8", "--algorithm", "ring"}, {"compare", "--collective", "all-reduce", "--bytes", "8KiB,128KiB", "--machine", "h100", "--slice", "1x8", "--algorithm", "ring"}},
+      {{"run", "psum", "64", "KiB", "v5litepod-4", "--algorithm", "ring"}, {"run", "--collective", "all-reduce", "--bytes", "64KiB", "--machine", "tpu_v5e", "--slice", "2x2", "--algorithm", "ring"}},
+      {{"run", "psum_scatter", "64KiB", "v5e-4", "--algorithm", "ring"}, {"run", "--collective", "reduce-scatter", "--bytes", "64KiB", "--machine", "tpu_v5e", "--slice", "2x2", "--algorithm", "ring"}},
+      {{"run", "ppermute", "64KiB", "v5e-4", "--axis", "row", "--shift", "1"}, {"run", "--collective", "permute", "--bytes", "64KiB", "--machine", "tpu_v5e", "--slice", "2x2", "--axis", "row", "--shift", "1"}},
       {{"check", "gemm", "64,64,64", "--mesh", "row=2,col=2", "--algorithm", "summa", "--quiet"}, {"check", "--gemm", "64,64,64", "--mesh", "row=2,col=2", "--algorithm", "summa", "--quiet"}},
   };
   for (const auto& [words, options] : same) {
@@ -54,6 +57,35 @@ TEST(Kinds, AWordThatSaysNothingIsNotTaken) {
   EXPECT_THAT(test::podsim("run all-reduce 1M 2M h100:1x8").err, HasSubstr("expected options only, found \"2M\""));
   EXPECT_THAT(test::podsim("run llama3-8b 1M h100:1x8").err, HasSubstr("expected options only, found \"1M\"")) << "a step has no bytes";
   EXPECT_THAT(test::podsim("run all-reduce 1M h100:1x8 --machine tpu_v4").err, HasSubstr("option '--machine' cannot be specified more than once"));
+}
+
+TEST(Kinds, WordsOfOtherProgramsNameWhatIsMeant) {
+  const std::string topology = PODSIM_SOURCE_DIR "/topologies/nccl/testdata/ibm_h100.xml";
+  const std::vector<std::pair<std::string, std::string>> meant{{"run all-reduce 1M h100:1x8 --json", "did you mean `--format json`?"},
+                                                               {"run all-reduce 1M h100 --gpus 8", "did you mean `--slice 1x8`?"},
+                                                               {"run llama3-8b h100:1x8 --batch 8 --fsdp 8", "did you mean `--mesh fsdp=8`?"},
+                                                               {"run all-reduce 1M h100:1x8 --profile t.json", "did you mean `--trace`?"},
+                                                               {"run all-reduce 1M 8xH100", "did you mean `H100:8`?"},
+                                                               {"run all-reduce 1M mi300x:1x8", "unknown machine \"mi300x\", expected one of "},
+                                                               {"run all-reduce 1M topo.xml", "did you mean `--topology topo.xml`?"},
+                                                               {"run all-reduce 1M --topology " + topology, "--machine is missing; the GPUs of " + topology + " are those of dgx_h100"},
+                                                               {"run all-reduce 1M h100:1x8 --algorithm nvls", "there is no collective algorithm \"nvls\", expected one of "},
+                                                               {"all_reduce_perf -b 8 -e 128M", "did you mean `podsim compare all-reduce -b 8 -e 128M -f 2 h100:1x8`?"},
+                                                               {"all-reduce 1M h100:1x8", "did you mean `podsim run all-reduce`?"},
+                                                               {"explain all-reduce 1M", "did you mean `podsim run ... --explain`?"}};
+  for (const auto& [line, message] : meant) {
+    const auto outcome = test::podsim(line);
+    EXPECT_EQ(outcome.status, 2) << line;
+    EXPECT_THAT(outcome.err, HasSubstr(message)) << line;
+  }
+}
+
+TEST(Kinds, MeasurementsMayBeFollowedByTheirMachine) {
+  const std::string log = PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/rccl_tests.json";
+  const auto words = test::run_words({"validate", log, "h100:1x4", "--format", "json"}), options = test::run_words({"validate", "--observations", log, "--machine", "h100", "--slice", "1x4", "--format", "json"});
+  EXPECT_EQ(words.status, options.status);
+  EXPECT_EQ(words.out, options.out);
+  EXPECT_FALSE(words.out.empty()) << words.err;
 }
 
 TEST(Kinds, ARangeOfSizesIsThatOfNcclTests) {

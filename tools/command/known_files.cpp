@@ -136,12 +136,22 @@ Expected<std::string> rows_of(const std::string& path) {
   if (!imported) return imported.error();
   return fmt::format("{} measured {}{}{}", imported->observations.size(), imported->observations.size() == 1 ? "row" : "rows", imported->notes.empty() ? "" : "\n  ", fmt::join(imported->notes, "\n  "));
 }
-constexpr const char *csv = "csv", *nccl_tests = "nccl-tests", *nccl_json = "nccl-json", *nccl_csv = "nccl-csv", *osu = "osu", *perftest = "perftest", *training_log = "training-log";
+constexpr const char *csv = "csv", *nccl_tests = "nccl-tests", *nccl_json = "nccl-json", *nccl_csv = "nccl-csv", *nccl_inspector = "nccl-inspector", *osu = "osu", *perftest = "perftest", *training_log = "training-log";
 using Commands = std::vector<std::pair<std::string_view, std::string_view>>;
 const Commands& commands_for_collectives() {
-  static const Commands all{{"podsim validate --observations {} --machine dgx_h100 --slice 8x8", "each row beside what a machine predicts; --explain: what would give the measured time"},
-                            {"podsim calibrate {} --base dgx_h100 --slice 8x8 -o mine.textproto", "a machine that takes the measured times"}};
+  static const Commands all{{"podsim validate --observations {} --machine dgx_h100 --slice SLICE", "each row beside what a machine predicts; --explain: what would give the measured time"},
+                            {"podsim diagnose {} --machine dgx_h100 --slice SLICE", "what could be wrong with the machine, where its times are too long"},
+                            {"podsim calibrate {} --base dgx_h100 --slice SLICE -o mine.textproto", "a machine that takes the measured times"}};
   return all;
+}
+constexpr std::string_view any_slice = "SLICE";  // in command lines
+/// Nodes of eight GPUs, for the most devices of a row.
+std::string slice_of_rows(const FileHead& head) {
+  constexpr int of_node = 8;
+  int devices = 1;
+  if (const auto imported = import_file("", head.path))
+    for (const Observation& row : imported->observations) devices = std::max(devices, row.devices);
+  return devices > of_node && devices % of_node == 0 ? fmt::format("{}x{}", devices / of_node, of_node) : fmt::format("1x{}", devices);
 }
 
 // ---- Traces and algorithms of others ------------------------------------------------------------------------------------------------------------
@@ -162,6 +172,10 @@ Expected<std::string> nccl_contents(const std::string& path) {
 std::string_view machine_of_nccl(const FileHead& head) {
   const auto system = nccl_system(head.path);
   return !system || system->machine.empty() ? "dgx_h100" : system->machine;
+}
+std::string four_nodes(const FileHead& head) {
+  const auto system = nccl_system(head.path);
+  return fmt::format("4x{}", system ? system->gpus.size() : 8);
 }
 bool is_pytorch_et(const FileHead& head) { return trimmed(head.text).starts_with('{') && has(head, "\"schema\"") && has(head, "chakra"); }
 bool is_msccl(const FileHead& head) { return line_begins(head, "<algo "); }
@@ -218,7 +232,7 @@ const std::vector<Message>& messages() {
        [](Text bytes, Text path) {
          return told<std::vector<SweepBlock>>(read_sweep(bytes, path), [](const std::vector<SweepBlock>& blocks) { return fmt::format("{} {}", blocks.size(), blocks.size() == 1 ? "block" : "blocks"); });
        },
-       {{"podsim sweep {} --store results.sqlite", "simulates every combination"}, {"podsim sweep {} --dry-run", "how many there are"}}},
+       {{"podsim sweep {} --store results.sqlite", "simulates every combination"}, {"podsim sweep {} --format csv -o results.csv", "the same, as a table"}}},
       {"a model to train", "training",
        [](Text bytes, Text path) { return told<TrainingModel>(read_training_model(bytes, path), [](const TrainingModel& model) { return fmt::format("{}, {} layers", model.name, model.layers); }); },
        {{"podsim show training {}", "its parameters, FLOPs and memory"},
@@ -306,10 +320,11 @@ const std::vector<KnownFile>& known_files() {
       {"a trace of events in JSON, as Perfetto shows", "", &is_trace_json, nullptr,
        {{"podsim diff --measured {} --hlo step.hlo --machine tpu_v5e", "where the step is slower than its module should be"},
         {"podsim calibrate --from trace-json {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
-      {"a log of nccl-tests", "", &is_of<nccl_tests>, &rows_of<nccl_tests>, commands_for_collectives()},
-      {"results of nccl-tests or rccl-tests as JSON", "", &is_of<nccl_json>, &rows_of<nccl_json>, commands_for_collectives()},
-      {"results of rccl-tests as CSV", "", &is_of<nccl_csv>, &rows_of<nccl_csv>, commands_for_collectives()},
-      {"results of the OSU micro-benchmarks", "", &is_of<osu>, &rows_of<osu>, commands_for_collectives()},
+      {"a log of nccl-tests", "", &is_of<nccl_tests>, &rows_of<nccl_tests>, commands_for_collectives(), nullptr, &slice_of_rows},
+      {"results of nccl-tests or rccl-tests as JSON", "", &is_of<nccl_json>, &rows_of<nccl_json>, commands_for_collectives(), nullptr, &slice_of_rows},
+      {"what NCCL's inspector wrote of a rank", "", &is_of<nccl_inspector>, &rows_of<nccl_inspector>, commands_for_collectives(), nullptr, &slice_of_rows},
+      {"results of rccl-tests as CSV", "", &is_of<nccl_csv>, &rows_of<nccl_csv>, commands_for_collectives(), nullptr, &slice_of_rows},
+      {"results of the OSU micro-benchmarks", "", &is_of<osu>, &rows_of<osu>, commands_for_collectives(), nullptr, &slice_of_rows},
       {"results of perftest between two network interfaces", "", &is_of<perftest>, &rows_of<perftest>,
        {{"podsim validate --observations {} --machine dgx_h100 --slice 2x1", "each row beside what a machine predicts"},
         {"podsim calibrate {} --base dgx_h100 --slice 2x1 -o mine.textproto", "a machine that takes the measured times"}}},
@@ -325,8 +340,8 @@ const std::vector<KnownFile>& known_files() {
       {"a node's topology as NCCL describes it", "", &is_nccl_topology, &nccl_contents,
        {{"podsim show topology {} --machine MACHINE", "its links and bandwidths"},
         {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE", "a collective on it"},
-        {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE --slice 4x8", "on 32 GPUs in such nodes, whose network interfaces of one number are joined by a rail"}},
-       &machine_of_nccl},
+        {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE --slice SLICE", "on four such nodes, whose network interfaces of one number are joined by a rail"}},
+       &machine_of_nccl, &four_nodes},
       {"the rings and trees that NCCL found (NCCL_GRAPH_DUMP_FILE): podsim takes the topology that they were found on, NCCL_TOPO_DUMP_FILE", "", &is_nccl_graphs, nullptr, {}},
       {"an execution trace of PyTorch (ExecutionTraceObserver), which podsim reads as the Chakra trace that MLCommons' tools make of it and of the profiler's trace of the same rank", "", &is_pytorch_et, nullptr,
        {{"chakra_trace_link --rank 0 --chakra-host-trace {} --chakra-device-trace rank0.pt.trace.json --output-file linked.json && chakra_converter PyTorch --input linked.json --output step.0.et", "makes it, from rank0.pt.trace.json of torch.profiler"},
@@ -344,6 +359,15 @@ const std::vector<KnownFile>& known_files() {
        {{"podsim run training --maxtext {} --machine tpu_v5p", "the time of its training step"}, {"podsim tune --maxtext {} --machine tpu_v5p --chips 64", "the best mesh for it"}}},
   };
   return all;
+}
+
+std::vector<std::string_view> suggested_commands() {
+  std::vector<std::string_view> commands;
+  for (const KnownFile& kind : known_files())
+    for (const auto& [command, tells] : kind.commands) commands.push_back(command);
+  for (const Message& message : messages())
+    for (const auto& [command, tells] : message.commands) commands.push_back(command);
+  return commands;
 }
 
 Expected<FileHead> head_of(const std::string& path) {
@@ -389,8 +413,11 @@ Expected<std::string> about_file(const std::string& path) {
     contents = ": " + *std::move(read);
   }
   std::string commands = commands_text(kind->commands, path);
-  if (kind->machine != nullptr)
-    for (std::size_t at = commands.find(any_machine); at != std::string::npos; at = commands.find(any_machine)) commands.replace(at, any_machine.size(), kind->machine(*head));
+  const auto replace = [&commands](std::string_view word, std::string_view by) {
+    for (std::size_t at = commands.find(word); at != std::string::npos; at = commands.find(word)) commands.replace(at, word.size(), by);
+  };
+  if (kind->machine != nullptr) replace(any_machine, kind->machine(*head));
+  if (kind->slice != nullptr) replace(any_slice, kind->slice(*head));
   return fmt::format("{}: {}{}\n{}", path, kind->what, contents, commands);
 }
 

@@ -25,9 +25,13 @@ struct KnownFile {
   /// Command lines and what they tell, with {} for the file's name.
   std::vector<std::pair<std::string_view, std::string_view>> commands;
   std::string_view (*machine)(const FileHead& head) = nullptr;  // for MACHINE in them; nullptr: they are as they stand
+  std::string (*slice)(const FileHead& head) = nullptr;         // for SLICE in them, likewise
 };
 /// In the order in which they are tried.
 const std::vector<KnownFile>& known_files();
+
+/// Every command line that `podsim FILE` may print, those of messages of podsim too.
+std::vector<std::string_view> suggested_commands();
 
 /// Errors: it cannot be read.
 Expected<FileHead> head_of(const std::string& path);

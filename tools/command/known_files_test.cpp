@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/test_files.hpp"
+#include "sim/base/text.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {
@@ -67,6 +68,34 @@ TEST(KnownFiles, WhatIsNoneIsAnErrorWithItsBeginning) {
   EXPECT_THAT(outcome.err, StartsWith(file + ":1:1: expected a file that podsim knows"));
   EXPECT_THAT(outcome.err, HasSubstr("found \"Dear reader,\""));
   EXPECT_THAT(about(PODSIM_SOURCE_DIR "/tests/golden/input/bad_machine_units.textproto"), HasSubstr(":3:")) << "of the reader that came furthest";
+}
+
+TEST(KnownFiles, EveryCommandThatIsSuggestedIsOne) {
+  // Files are missing, so each ends in an error; but not in one about its words.
+  const test::Folder folder;
+  for (const std::string_view suggested : suggested_commands())
+    for (std::string line : split(suggested, '&')) {
+      line = trimmed(line);
+      if (!line.starts_with("podsim ")) continue;
+      SCOPED_TRACE(line);
+      std::vector<std::string> words;
+      for (std::string word : split(line.substr(7), ' ')) {
+        word = word == "{}" ? folder.file("input") : word == "MACHINE" ? "dgx_h100" : word == "SLICE" ? "1x8" : word == "PREFIX" ? folder.file("prefix") : word;
+        if (word.find('.') != std::string::npos && word.find('/') == std::string::npos) word = folder.file(word);
+        words.push_back(std::move(word));
+      }
+      const auto outcome = test::run_words(words);
+      EXPECT_NE(outcome.status, 3);
+      if (outcome.status == 0) continue;
+      for (const char* const wrong : {"unknown option", "unknown verb", "cannot show", "--help lists", "lists the kinds", "is no format", "unknown machine", "belongs to"}) EXPECT_EQ(outcome.err.find(wrong), std::string::npos) << outcome.err;
+    }
+}
+
+TEST(KnownFiles, CommandsAreForTheDevicesOfALog) {
+  EXPECT_THAT(about(PODSIM_SOURCE_DIR "/validation/diagnose/testdata/all_reduce_64.txt"), HasSubstr("podsim diagnose "));
+  EXPECT_THAT(about(PODSIM_SOURCE_DIR "/validation/diagnose/testdata/all_reduce_64.txt"), HasSubstr("--slice 8x8\n"));
+  EXPECT_THAT(about(PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/rccl_tests.json"), HasSubstr("--slice 1x4\n"));
+  EXPECT_THAT(about(PODSIM_SOURCE_DIR "/topologies/nccl/testdata/h200_one_gpu.xml"), HasSubstr("--slice 4x1\n"));
 }
 
 TEST(KnownFiles, AFileIsTheProblemThatItSays) {

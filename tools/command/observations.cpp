@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "sim/base/units.hpp"
+#include "tools/command/known_files.hpp"
 #include "tools/command/scenario_options.hpp"
+#include "topologies/machines.hpp"
 
 namespace podsim {
 
@@ -19,6 +23,19 @@ OptionGroup import_options() {
           {"axis-sizes", written_as(Form::pairs, word("x=4,y=4")), "meshslice-log: devices along each axis, where the log does not tell"},
           {"cores", word("N", "1"), "profiles of TPUs: cores of a device"},
           {"core-peak", word("RATE"), "hlo-stats: rows that are faster than this are rejected"}};
+}
+
+std::vector<std::string> with_named_words(std::vector<std::string> arguments) {
+  for (std::string& word : arguments) {
+    if (word.starts_with('-')) break;
+    if (machine_and_slice(word)) {
+      word = "--machine=" + word;
+    } else if (std::error_code none; std::filesystem::is_regular_file(word, none)) {
+      const auto head = head_of(word);
+      if (head && format_of(head->text, word) != nullptr) word = "--observations=" + word;
+    }
+  }
+  return arguments;
 }
 
 Expected<Imported> imported_observations(const Options& options) {

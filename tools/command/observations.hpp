@@ -13,6 +13,9 @@ namespace podsim {
 /// --from --op --devices --cores --axis-sizes, and the files.
 OptionGroup import_options();
 
+/// The words in front that say by themselves what they are, as options: a file of measurements, and a machine with its slice, h100:8x8.
+std::vector<std::string> with_named_words(std::vector<std::string> arguments);
+
 /// The observations of all files (--observations, or words after the verb), in order, with what the importers note. Errors: no file; those of the
 /// importers.
 Expected<Imported> imported_observations(const Options& options);

@@ -91,7 +91,8 @@ class OptionParser {
       constexpr std::array<std::string_view, 3> of_nccl_tests{"-b", "-e", "-f"};
       if (std::ranges::find(of_nccl_tests, error.get_option_name()) != of_nccl_tests.end())
         return wrong(fmt::format("unknown option {}; sizes as nccl-tests has them, `-b 8 -e 128M -f 2`, are of `podsim compare`, which takes `--bytes 8..128M`, too", quoted(error.get_option_name())));
-      return wrong("unknown option " + quoted(error.get_option_name()) + did_you_mean(error.get_option_name(), names) + "; --help lists the options");
+      const std::string meant = as_others_say(error.get_option_name());
+      return wrong("unknown option " + quoted(error.get_option_name()) + (meant.empty() ? did_you_mean(error.get_option_name(), names) : meant) + "; --help lists the options");
     } catch (const po::too_many_positional_options_error&) {
       if (positional != nullptr) return wrong(fmt::format("expected options and one {}, found more; --help lists the options", positional));
       const std::string stray = stray_word(arguments);
@@ -161,8 +162,26 @@ class OptionParser {
     return i < arguments.size() ? arguments[i] : "";
   }
 
+  /// ", did you mean `--format json`?" for an option as other programs have it, where this command has what it means.
+  std::string as_others_say(std::string_view name) const {
+    struct Other {
+      std::string_view name, option, meant;
+    };
+    constexpr std::array<Other, 17> others{{{"--json", "format", "--format json"}, {"--csv", "format", "--format csv"}, {"--gpus", "slice", "--slice 1x8"}, {"--ngpus", "slice", "--slice 1x8"}, {"--nodes", "slice", "--slice 4x8"},
+                                            {"--chips", "slice", "--slice 4x4"}, {"--algo", "algorithm", "--algorithm"}, {"--size", "bytes", "--bytes 64M"}, {"--profile", "trace", "--trace"}, {"--dp", "mesh", "--mesh data=8"},
+                                            {"--tp", "mesh", "--mesh col=8"}, {"--pp", "mesh", "--mesh stage=8"}, {"--ep", "mesh", "--mesh expert=8"}, {"--fsdp", "mesh", "--mesh fsdp=8"}, {"--batch-size", "batch", "--batch"},
+                                            {"--slow-gpu", "straggler", "--straggler 0.3=0.5"}, {"--out", "output", "--output"}}};
+    const auto* const other = std::ranges::find(others, name, &Other::name);
+    return other == others.end() || find_spec(other->option) == nullptr ? "" : fmt::format(", did you mean `{}`?", other->meant);
+  }
+
   /// ", did you mean `--machine tpu_v4`?", where a word is a value of a well-known option.
   std::string meant_option(const std::string& word) const {
+    if (const std::size_t colon = word.rfind(':'); colon != std::string::npos && find_spec("machine") != nullptr && word.find_first_not_of("0123456789x", colon + 1) == std::string::npos)
+      if (const auto machine = find_machine(word.substr(0, colon)); !machine) return fmt::format(": {}", machine.error().message);
+    if (word.ends_with(".xml") && find_spec("topology") != nullptr) return fmt::format(", did you mean `--topology {}`?", word);
+    if (const std::size_t digits = word.find_first_not_of("0123456789"); digits != std::string::npos && digits > 0 && word[digits] == 'x' && find_spec("slice") != nullptr)  // 8xH100
+      if (find_machine(word.substr(digits + 1))) return fmt::format(", did you mean `{}:{}`?", word.substr(digits + 1), word.substr(0, digits));
     const std::vector<std::string> machines = shipped_machines();
     const bool extents = word.find('x') != std::string::npos && word.find_first_not_of("0123456789x") == std::string::npos;
     const char* const name = std::find(machines.begin(), machines.end(), word) != machines.end() ? "machine" : extents ? "slice" : nullptr;

@@ -114,7 +114,7 @@ OptionGroup validate_options() {
 }  // namespace
 
 int validate_verb(const std::vector<std::string>& arguments, Console& console) {
-  const Parsed parsed = parse(arguments, validate_options(), usage_of("validate"), console, "dataset");
+  const Parsed parsed = parse(with_named_words(arguments), validate_options(), usage_of("validate"), console, "dataset");
   if (parsed.status) return *parsed.status;
   const Options& options = *parsed.options;
   if (options.has("observations") && options.has("dataset"))

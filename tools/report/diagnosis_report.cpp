@@ -33,10 +33,19 @@ std::string program_of(ObservedOp op) {
 }
 
 std::string sentence_of(const Diagnosis& diagnosis) {
+  constexpr double as_well = 0.01, fits_well = 0.15;
   const HypothesisFit& best = diagnosis.fits.front();
   const auto well = std::ranges::find(diagnosis.fits, healthy, &HypothesisFit::name);
-  if (best.name == healthy) return fmt::format("Nothing fits better than a healthy system, which is {} off.", percent(best.error));
-  return fmt::format("{} fits best: {} off, where a healthy system is {} off.", best.name, percent(best.error), percent(well->error));
+  if (best.name == healthy)
+    return fmt::format("Nothing fits better than a healthy system, which is {} off{}.", percent(best.error), best.error > fits_well ? ": what is wrong is none of the hypotheses, or the machine's values are" : "");
+  std::string text = fmt::format("{} fits best: {} off, where a healthy system is {} off.", best.name, percent(best.error), percent(well->error));
+  std::vector<std::string_view> others;
+  for (const HypothesisFit& fit : diagnosis.fits)
+    if (&fit != &best && fit.error < best.error + as_well) others.push_back(fit.name);
+  if (!others.empty()) text += fmt::format("\nThese times do not tell it apart from: {}.", fmt::join(others, "; "));
+  if (best.option.find("--degrade") != std::string::npos || best.option.find("--fail") != std::string::npos) text += "\nThe part that is named stands for any like it, and its share for the nearest of 3/4, 1/2, 1/4 and 0, which are tried.";
+  if (best.error > fits_well) text += "\nNothing fits well: there may be two faults, or one that is not among the hypotheses.";
+  return text;
 }
 
 }  // namespace

@@ -175,9 +175,9 @@ TEST(SweepCheck, TellsSetsThatNoMachineTakes) {
 }
 
 TEST(SweepCheck, TellsAValueAroundCasesOnceAndAllProblemsInOrder) {
-  EXPECT_EQ(wrong("sweep {\n machine: 'idael'\n case { slice: '4' " + gather_fields + " }\n case { slice: '8' " + gather_fields + " algorithm: 'no' }\n}"),
+  EXPECT_EQ(wrong("sweep {\n machine: 'idael'\n case { slice: '4' " + gather_fields + " }\n case { slice: '8' " + gather_fields + " algorithm: 'rign' }\n}"),
             "s:3:11: unknown machine \"idael\", did you mean \"ideal\"?\n"
-            "s:5:80: there is no collective algorithm \"no\"");
+            "s:5:80: there is no collective algorithm \"rign\", did you mean \"ring\"?");
 }
 
 TEST(SweepCheck, GivesTheStatusAndPlaceThroughTheCommandAndTouchesNoStore) {

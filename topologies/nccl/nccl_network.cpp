@@ -15,7 +15,7 @@ constexpr int along_rails = 0, along_nvlinks = 1;  // the machine's dimensions
 
 /// Network interfaces of one PCIe switch that serve one GPU.
 struct Interface {
-  int hub = 0, rail = 0;
+  int hub = 0, rail = 0, card = -1;  // the last card
   BytesPerSecond pcie{0}, speed{0};
   Seconds latency{};
 };
@@ -38,11 +38,12 @@ std::vector<Interface> interfaces_of(const NcclSystem& system, const LinkParamet
     if (known == open.end() || known->second.second == together) {
       open[nic.hub] = {interfaces.size(), 0};
       known = open.find(nic.hub);
-      interfaces.push_back({nic.hub, rails[host_of(system, nic.hub)]++, BytesPerSecond{0}, BytesPerSecond{0}, {}});
+      interfaces.push_back({nic.hub, rails[host_of(system, nic.hub)]++, -1, BytesPerSecond{0}, BytesPerSecond{0}, {}});
     }
     Interface& interface = interfaces[known->second.first];
     ++known->second.second;
-    interface.pcie = BytesPerSecond{interface.pcie.count() + nic.pcie.count()};
+    if (interface.card != nic.card) interface.pcie = BytesPerSecond{interface.pcie.count() + nic.pcie.count()};
+    interface.card = nic.card;
     interface.speed = BytesPerSecond{interface.speed.count() + (nic.speed.count() > 0 ? nic.speed : to_rail.bandwidth).count()};
     interface.latency = std::max(interface.latency, nic.latency.count() > 0 ? 0.5 * nic.latency : to_rail.latency);  // it has a cable of two
   }
@@ -95,11 +96,24 @@ class Builder {
       const int port = add(fmt::format("port {}.{}", node, g));
       join(node * gpus_ + g, port, gpu.pcie);
       join(port, hubs[static_cast<std::size_t>(gpu.hub)], gpu.pcie);
+      int cpu = gpu.hub;
+      while (system_.hubs[static_cast<std::size_t>(cpu)].above >= 0) cpu = system_.hubs[static_cast<std::size_t>(cpu)].above;
+      if (gpu.c2c.count() > 0) join(node * gpus_ + g, hubs[static_cast<std::size_t>(cpu)], gpu.c2c);
     }
     int number = 0;
+    std::map<int, int> cards;  // whose ports are several interfaces: their nodes of the network
     for (const Interface& interface : interfaces_) {
       nics_.emplace_back(&interface, add(fmt::format("nic {}.{}", node, number++)));
-      join(nics_.back().second, hubs[static_cast<std::size_t>(interface.hub)], interface.pcie);
+      const int hub = hubs[static_cast<std::size_t>(interface.hub)];
+      if (std::ranges::count(interfaces_, interface.card, &Interface::card) < 2) {
+        join(nics_.back().second, hub, interface.pcie);
+        continue;
+      }
+      if (!cards.contains(interface.card)) {
+        cards[interface.card] = add(fmt::format("card {}.{}", node, cards.size()));
+        join(cards[interface.card], hub, interface.pcie);
+      }
+      join(nics_.back().second, cards[interface.card], interface.pcie);
     }
   }
 

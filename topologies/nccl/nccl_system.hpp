@@ -28,12 +28,14 @@ struct NcclGpu {
   std::string bus;
   int hub = 0;
   BytesPerSecond pcie{};
+  BytesPerSecond c2c{};  // to its CPU, beside PCIe: NVLink-C2C of Grace; 0: none
   std::vector<NcclPeer> peers{};
 };
 
 struct NcclNic {
   std::string name;
   int hub = 0;
+  int card = 0;  // ports of one card share its PCIe link
   BytesPerSecond pcie{};
   BytesPerSecond speed{};  // 0: the file does not say
   Seconds latency{};       // 0: likewise
@@ -50,7 +52,7 @@ struct NcclSystem {
 };
 
 /// Rates are NCCL's: a link of NVLink or xGMI by the GPU's generation, a lane of PCIe by its speed. Errors, with line and column: no XML; no element
-/// `system`; no GPU; numbers out of range; two GPUs of one bus id.
+/// `system`; no GPU; numbers out of range; two GPUs of one bus id or rank.
 Expected<NcclSystem> read_nccl_system(std::string_view text, const std::string& file);
 
 /// "8 GPUs with 18 NVLinks each to NVSwitches (370.8 GB/s), 8 PCIe switches, 2 CPUs, 8 network interfaces of 25 GB/s"

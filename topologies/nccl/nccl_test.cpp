@@ -1,4 +1,6 @@
 // Topologies that NCCL and RCCL wrote: what is read of real files, the networks that they become, and bad ones.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "sim/config/files.hpp"
@@ -61,7 +63,7 @@ TEST(NcclSystem, SaysWhatTheFileLeavesOpen) {
   EXPECT_EQ(system_in("azure_ndv5.xml").notes, expected);
   const auto system = read_nccl_system("<system><cpu><pci class='0x030200'><gpu><c2c bw='1'/><nvlink target='x' tclass='0x030200'/></gpu></pci><pci busid='a'/><pci class='0x0108'/></cpu><numa/></system>", "t");
   ASSERT_TRUE(system) << to_text(system.error());
-  EXPECT_EQ(system->notes, (std::vector<std::string>{"not read: 1 c2c", "not read: 1 link that leads to no other GPU of the file", "not read: 1 numa", "not read: 1 pci of another class", "not read: 1 pci without a class"}));
+  EXPECT_EQ(system->notes, (std::vector<std::string>{"not read: numa (once)", "not read: nvlink to no other GPU of the file (once)", "not read: pci of another class (once)", "not read: pci without a class (once)"}));
 }
 
 TEST(NcclNetwork, GpusOfANodeTakeTheirNvlinks) {
@@ -101,6 +103,59 @@ TEST(NcclNetwork, SeveralInterfacesOfOneGpuAreOne) {
   EXPECT_DOUBLE_EQ(network->link(links[3]).latency.count() + network->link(links[4]).latency.count(), 75e-6);
 }
 
+/// Two GPUs, and what else is below their CPU.
+Network two_nodes(const std::string& gpu, const std::string& more) {
+  const auto system = read_nccl_system("<system><cpu><pci busid='a' class='0x0302' link_speed='2.5 GT/s PCIe' link_width='16'>" + gpu + "</pci>" + more + "</cpu></system>", "t");
+  EXPECT_TRUE(system) << to_text(system.error());
+  auto network = nccl_network(*system, 2, to_rail, to_switch);
+  EXPECT_TRUE(network) << to_text(network.error());
+  return *std::move(network);
+}
+
+TEST(NcclNetwork, PortsOfACardShareItsPcieLink) {
+  // A ConnectX-4 of two ports of 100 Gb/s behind 16 lanes of 8 GT/s, as in public dumps.
+  const std::string card = "<pci class='0x0207' link_speed='8.0 GT/s PCIe' link_width='16'><nic><net name='mlx5_0' dev='0' speed='100000'/><net name='mlx5_1' dev='1' speed='100000'/></nic></pci>";
+  const Network of_one = two_nodes("<gpu sm='89' rank='0'/>", card), of_two = two_nodes("<gpu sm='89' rank='0'/>", "<pci busid='b' class='0x0302'><gpu sm='89' rank='1'/></pci>" + card);
+  EXPECT_EQ(way(of_one, 0, 1), "0.0 > port 0.0 > cpu 0.0 > nic 0.0 > rail 0 > nic 1.0 > cpu 1.0 > port 1.0 > 1.0");
+  EXPECT_EQ(way(of_two, 1, 3), "0.1 > port 0.1 > cpu 0.0 > card 0.0 > nic 0.1 > rail 1 > nic 1.1 > card 1.0 > cpu 1.0 > port 1.1 > 1.1");
+  std::vector<LinkId> links;
+  ASSERT_TRUE(of_one.route(ChipId{0}, ChipId{1}, {}, links));
+  EXPECT_DOUBLE_EQ(of_one.link(links[2]).bandwidth.count(), 12e9);
+  EXPECT_DOUBLE_EQ(of_one.link(links[3]).bandwidth.count(), 25e9);
+}
+
+TEST(NcclNetwork, GpusReachTheirCpuByC2c) {
+  // A GB10: eight C2C links of 43125 MB/s beside a PCIe link of the first generation.
+  const Network two = two_nodes("<gpu sm='121' rank='0'><c2c bw='43125' count='8'/></gpu>", "<pci link_speed='32.0 GT/s PCIe' link_width='4'><nic><net name='rocep1s0f0' speed='200000'/></nic></pci>");
+  EXPECT_EQ(way(two, 0, 1), "0.0 > cpu 0.0 > nic 0.0 > rail 0 > nic 1.0 > cpu 1.0 > 1.0");
+  std::vector<LinkId> links;
+  ASSERT_TRUE(two.route(ChipId{0}, ChipId{1}, {}, links));
+  EXPECT_DOUBLE_EQ(two.link(links[0]).bandwidth.count(), 345e9);
+  EXPECT_DOUBLE_EQ(two.link(links[1]).bandwidth.count(), 12e9);
+}
+
+TEST(NcclSystem, SaysWhichNvlinksAreMissing) {
+  std::string text = "<system><cpu>";
+  for (int g = 0; g < 4; ++g) {
+    const std::string links = g == 1 ? "" : "<nvlink target='fffffff:ff:ff.0' count='" + std::string{g == 3 ? "17" : "18"} + "' tclass='0x068000'/>";
+    text += "<pci busid='" + std::to_string(g) + "' class='0x0302'><gpu sm='103' rank='" + std::to_string(g) + "'>" + links + "</gpu></pci>";
+  }
+  const auto system = read_nccl_system(text + "</cpu></system>", "t");
+  ASSERT_TRUE(system) << to_text(system.error());
+  EXPECT_EQ(system->notes, (std::vector<std::string>{"GPU 1 has 0 links to NVSwitches, others have 18: is one down?", "GPU 3 has 17 links to NVSwitches, others have 18: is one down?"}));
+}
+
+TEST(NcclSystem, SpeedsThatAreMissingOrZero) {
+  const auto notes = [](const std::string& net) {
+    const auto system = read_nccl_system("<system><cpu><pci class='0x0302' link_speed=''/><nic>" + net + "</nic></cpu></system>", "t");
+    EXPECT_TRUE(system) << to_text(system.error());
+    return fmt::format("{}", fmt::join(system->notes, "\n"));
+  };
+  EXPECT_NE(notes("<net name='a'/>").find("leaves the speed of network interfaces to NCCL"), std::string::npos);
+  EXPECT_NE(notes("<net name='a' speed='-1'/>").find("the speed of 1 network interface is 0 or below: 10 Gb/s"), std::string::npos);
+  EXPECT_NE(notes("<net name='a' speed='-1'/>").find("the PCIe speed of 1 device is empty: 12 GB/s"), std::string::npos);
+}
+
 TEST(NcclNetwork, SeveralNodesNeedInterfaces) {
   const auto network = nccl_network(*read_nccl_system("<system><cpu><pci class='0x030200'/></cpu></system>", "t"), 2, to_rail, to_switch);
   ASSERT_FALSE(network);
@@ -124,7 +179,8 @@ TEST(NcclNetwork, IsATopologyOfAnyMachine) {
 TEST(NcclSystem, BadFilesSayWhere) {
   EXPECT_EQ(error_of(""), "t:1:1: expected the element \"system\", found none");
   EXPECT_EQ(error_of("<graphs/>"), "t:1:2: expected the element \"system\", found \"graphs\"");
-  EXPECT_EQ(error_of("<system>\n<cpu/></system>"), "t:1:2: expected a GPU (an element \"gpu\", or \"pci\" of the class 0x03 or 0x12), found none");
+  EXPECT_EQ(error_of("<system>\n<cpu/></system>"), "t:1:2: expected a GPU (an element \"gpu\", or \"pci\" of the class 0x03 or 0x12), found none; where a file leaves them to NCCL, NCCL_TOPO_DUMP_FILE has them");
+  EXPECT_EQ(error_of("<system><cpu><pci busid='a' class='0x03'><gpu rank='2'/></pci><pci busid='b' class='0x03'><gpu rank='2'/></pci></cpu></system>"), "t:1:102: expected every rank once, found 2 again");
   EXPECT_EQ(error_of("<system><cpu>\n <pci class='0x03' link_width='many'/></cpu></system>"), "t:2:32: expected link_width from 0 to 64, found \"many\"");
   EXPECT_EQ(error_of("<system><cpu><pci class='0x03'/><nic><net latency='soon'/></nic></cpu></system>"), "t:1:52: expected a latency in us, found \"soon\"");
   EXPECT_EQ(error_of("<system><cpu><pci busid='a' class='0x03'/><pci busid='a' class='0x03'/></cpu></system>"), "t:1:44: expected every GPU once, found the bus id \"a\" again");

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
@@ -49,7 +50,7 @@ std::string_view machine_with(std::string_view device, std::int64_t sm) {
     std::int64_t sm;
     std::string_view machine;
   };
-  constexpr std::array<Gpu, 6> gpus{{{"0x2335", 0, "dgx_h200"}, {"0x2330", 90, "dgx_h100"}, {"0x20b0", 80, "dgx_a100"}, {"0x20b2", 80, "dgx_a100"}, {"0x20b5", 80, "dgx_a100"}, {"0x2901", 100, "dgx_b200"}}};
+  constexpr std::array<Gpu, 7> gpus{{{"0x2335", 0, "dgx_h200"}, {"0x2330", 90, "dgx_h100"}, {"0x20b0", 80, "dgx_a100"}, {"0x20b2", 80, "dgx_a100"}, {"0x20b5", 80, "dgx_a100"}, {"0x2901", 100, "dgx_b200"}, {"0x2941", 0, "gb200_nvl72"}}};
   for (const Gpu& gpu : gpus)
     if (gpu.device == device) return gpu.machine;
   for (const Gpu& gpu : gpus)
@@ -76,10 +77,11 @@ class SystemReader {
       system_.hubs.push_back({-1, BytesPerSecond{rate * giga}, cpu.attribute("host_hash").value()});
       if (auto ok = read_below(cpu, static_cast<int>(system_.hubs.size()) - 1, 1); !ok) return ok.error();
     }
-    if (gpus_.empty()) return Diagnostic{xml_.where(xml_.root()), "expected a GPU (an element \"gpu\", or \"pci\" of the class 0x03 or 0x12), found none"};
+    if (gpus_.empty()) return Diagnostic{xml_.where(xml_.root()), "expected a GPU (an element \"gpu\", or \"pci\" of the class 0x03 or 0x12), found none; where a file leaves them to NCCL, NCCL_TOPO_DUMP_FILE has them"};
     if (auto ok = order(); !ok) return ok.error();
     if (auto ok = link(); !ok) return ok.error();
     shorten();
+    compare_links();
     tell();
     return std::move(system_);
   }
@@ -97,9 +99,10 @@ class SystemReader {
   }
   void skip(xml_node node) { ++skipped_[node.type() == pugi::node_element ? node.name() : "text"]; }
 
-  Expected<BytesPerSecond> pcie_of(xml_node pci) const {
+  Expected<BytesPerSecond> pcie_of(xml_node pci) {
     const auto lanes = number(pci, "link_width", 0, 0, 64);
     if (!lanes) return lanes.error();
+    if (pci.attribute("link_speed") && *pci.attribute("link_speed").value() == 0) ++unknown_pcie_;
     return BytesPerSecond{pcie_rate(pci.attribute("link_speed").value(), *lanes) * giga};
   }
 
@@ -110,7 +113,7 @@ class SystemReader {
       if (name == "pci") {
         if (auto ok = read_pci(node, hub, depth); !ok) return ok;
       } else if (name == "nic") {  // of no PCI device, as in a container
-        if (auto ok = read_nic(node, hub, BytesPerSecond{inside_a_host * giga}); !ok) return ok;
+        if (auto ok = read_nic(node, {"", hub, cards_++, BytesPerSecond{inside_a_host * giga}, {}, {}}); !ok) return ok;
       } else {
         skip(node);
       }
@@ -132,15 +135,16 @@ class SystemReader {
       system_.hubs.push_back({hub, *rate, {}});
       return read_below(pci, static_cast<int>(system_.hubs.size()) - 1, depth + 1);
     }
+    const int card = cards_++;
     if (has_nic) {
       for (const xml_node nic : pci.children())
         if (std::string_view{nic.name()} != "nic")
           skip(nic);
-        else if (auto ok = read_nic(nic, hub, *rate); !ok)
+        else if (auto ok = read_nic(nic, {"", hub, card, *rate, {}, {}}); !ok)
           return ok;
       return success();
     }
-    if (pci_class.starts_with("0x02")) return add_nic({"", hub, *rate, {}, {}}, static_cast<std::int64_t>(nics_.size()), pci);
+    if (pci_class.starts_with("0x02")) return add_nic({"", hub, card, *rate, {}, {}}, static_cast<std::int64_t>(nics_.size()), pci);
     ++skipped_[pci_class.empty() ? "pci without a class" : "pci of another class"];
     return success();
   }
@@ -158,12 +162,13 @@ class SystemReader {
       if (!rank) return rank.error();
       if (gpus_.size() >= most_in_a_node) return Diagnostic{xml_.where(pci), fmt::format("expected at most {} GPUs, found more", most_in_a_node)};
       system_.tells_nvlinks = system_.tells_nvlinks || element;
-      gpus_.push_back({{pci.attribute("busid").value(), hub, pcie, {}}, pci, element, *rank});
+      gpus_.push_back({{pci.attribute("busid").value(), hub, pcie, {}, {}}, pci, element, *rank});
     }
     return success();
   }
 
-  Status read_nic(xml_node nic, int hub, BytesPerSecond pcie) {
+  /// The ports of a card.
+  Status read_nic(xml_node nic, const NcclNic& card) {
     for (const xml_node net : nic.children()) {
       if (std::string_view{net.name()} != "net") {
         skip(net);
@@ -177,18 +182,21 @@ class SystemReader {
       const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), latency);
       if (!text.empty() && (status != std::errc{} || rest != text.data() + text.size() || !(latency >= 0 && latency < 1e6)))
         return Diagnostic{xml_.where(net.attribute("latency")), fmt::format("expected a latency in us, found {}", quoted(text))};
-      const double rate = static_cast<double>(*speed > 0 ? *speed : 10000) / 8000;  // as NCCL takes a speed of -1
-      if (auto ok = add_nic({net.attribute("name").value(), hub, pcie, BytesPerSecond{rate * giga}, Seconds{latency * 1e-6}}, *dev, net); !ok) return ok;
+      NcclNic port = card;
+      port.name = net.attribute("name").value(), port.latency = Seconds{latency * 1e-6};
+      if (net.attribute("speed")) {
+        slow_nets_ += *speed > 0 ? 0 : 1;
+        port.speed = BytesPerSecond{static_cast<double>(*speed > 0 ? *speed : 10000) / 8000 * giga};
+      }
+      if (auto ok = add_nic(std::move(port), *dev, net); !ok) return ok;
     }
     return success();
   }
 
   Status add_nic(NcclNic nic, std::int64_t dev, xml_node node) {
     if (nics_.size() >= most_in_a_node) return Diagnostic{xml_.where(node), fmt::format("expected at most {} network interfaces, found more", most_in_a_node)};
-    int cpu = nic.hub;
-    while (system_.hubs[static_cast<std::size_t>(cpu)].above >= 0) cpu = system_.hubs[static_cast<std::size_t>(cpu)].above;
     // Interfaces of no PCI device are listed below every CPU of a host.
-    if (!nic.name.empty() && !names_.emplace(system_.hubs[static_cast<std::size_t>(cpu)].host, nic.name, dev).second) {
+    if (!nic.name.empty() && !names_.emplace(host_of(nic.hub), nic.name, dev).second) {
       ++skipped_["net that was listed before"];
       return success();
     }
@@ -196,14 +204,20 @@ class SystemReader {
     return success();
   }
 
+  [[nodiscard]] const std::string& host_of(int hub) const {
+    while (system_.hubs[static_cast<std::size_t>(hub)].above >= 0) hub = system_.hubs[static_cast<std::size_t>(hub)].above;
+    return system_.hubs[static_cast<std::size_t>(hub)].host;
+  }
+
   Status order() {
     std::set<std::int64_t> ranks;
     for (const ReadGpu& gpu : gpus_)
-      if (gpu.order >= 0) ranks.insert(gpu.order);
+      if (gpu.order >= 0 && !ranks.insert(gpu.order).second)
+        return Diagnostic{xml_.where(gpu.element.attribute("rank")), fmt::format("expected every rank once, found {} again", gpu.order)};
     if (ranks.size() == gpus_.size()) std::ranges::stable_sort(gpus_, {}, &ReadGpu::order);
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       const std::string& bus = gpus_[i].gpu.bus;
-      const auto [known, is_new] = by_bus_.try_emplace(bus, static_cast<int>(i));
+      const auto [known, is_new] = by_bus_.try_emplace({host_of(gpus_[i].gpu.hub), bus}, static_cast<int>(i));
       if (!is_new && !bus.empty() && gpus_[static_cast<std::size_t>(known->second)].pci != gpus_[i].pci && ranks.size() != gpus_.size())
         return Diagnostic{xml_.where(gpus_[i].pci), fmt::format("expected every GPU once, found the bus id {} again", quoted(bus))};
     }
@@ -221,6 +235,13 @@ class SystemReader {
       if (g == 0) system_.machine = machine_with(gpus_[g].pci.attribute("device").value(), element.attribute("gcn") ? 0 : *sm);
       for (const xml_node child : element.children()) {
         const std::string_view name = child.name();
+        if (name == "c2c") {
+          const auto links = number(child, "count", 0, 0, 1024), megabytes = number(child, "bw", 0);
+          if (!links) return links.error();
+          if (!megabytes) return megabytes.error();
+          gpus_[g].gpu.c2c = BytesPerSecond{static_cast<double>(*links * *megabytes) * 1e6};
+          continue;
+        }
         if (name != "nvlink" && name != "xgmi") {
           skip(child);
           continue;
@@ -229,7 +250,7 @@ class SystemReader {
         if (!count) return count.error();
         const auto peer = peer_of(child, static_cast<int>(g));
         if (!peer) {
-          ++skipped_["link that leads to no other GPU of the file"];
+          ++skipped_[fmt::format("{} to no other GPU of the file", name)];
           continue;
         }
         auto& peers = gpus_[g].gpu.peers;
@@ -248,7 +269,7 @@ class SystemReader {
   [[nodiscard]] std::optional<int> peer_of(xml_node link, int from) const {
     const std::string_view target_class = link.attribute("tclass").value();
     if (target_class == "0x068000") return -1;
-    const auto found = by_bus_.find(link.attribute("target").value());
+    const auto found = by_bus_.find({host_of(gpus_[static_cast<std::size_t>(from)].gpu.hub), link.attribute("target").value()});
     return is_gpu_class(target_class) && found != by_bus_.end() && found->second != from ? std::optional{found->second} : std::nullopt;
   }
 
@@ -280,11 +301,29 @@ class SystemReader {
     hubs = std::move(kept);
   }
 
+  /// GPUs whose NVLinks to the NVSwitches are down, in part or all.
+  void compare_links() {
+    std::vector<int> links;
+    for (const NcclGpu& gpu : system_.gpus) {
+      const auto found = std::ranges::find(gpu.peers, -1, &NcclPeer::gpu);
+      links.push_back(found == gpu.peers.end() ? 0 : found->links);
+    }
+    const int most = std::ranges::max(links);
+    constexpr int most_named = 8;
+    int named = 0;
+    for (std::size_t g = 0; g < links.size(); ++g)
+      if (links[g] < most && named++ < most_named)
+        system_.notes.push_back(fmt::format("GPU {} has {} to NVSwitches, others have {}: is one down?", g, counted(links[g], "link"), most));
+    if (named > most_named) system_.notes.push_back(fmt::format("so have {} more GPUs", named - most_named));
+  }
+
   void tell() {
+    if (unknown_pcie_ > 0) system_.notes.push_back(fmt::format("the PCIe speed of {} is empty: 12 GB/s, as NCCL takes it", counted(unknown_pcie_, "device")));
+    if (slow_nets_ > 0) system_.notes.push_back(fmt::format("the speed of {} is 0 or below: 10 Gb/s, as NCCL takes it", counted(slow_nets_, "network interface")));
     if (!system_.tells_nvlinks) system_.notes.emplace_back("the file leaves NVLinks to NCCL: every GPU has the machine's, link[y], to one switch");
     if (std::ranges::any_of(system_.nics, [](const NcclNic& nic) { return nic.speed.count() == 0; }))
       system_.notes.emplace_back("the file leaves the speed of network interfaces to NCCL: each has the machine's, link[x]");
-    for (const auto& [what, count] : skipped_) system_.notes.push_back(fmt::format("not read: {} {}", count, what));
+    for (const auto& [what, count] : skipped_) system_.notes.push_back(fmt::format("not read: {} ({})", what, count == 1 ? "once" : fmt::format("{} times", count)));
   }
 
   const XmlText& xml_;
@@ -292,8 +331,9 @@ class SystemReader {
   std::vector<ReadGpu> gpus_;
   std::vector<std::pair<std::int64_t, NcclNic>> nics_;  // with `dev`
   std::set<std::tuple<std::string, std::string, std::int64_t>> names_;
-  std::map<std::string, int, std::less<>> by_bus_;
+  std::map<std::pair<std::string, std::string>, int> by_bus_;  // by host and bus id
   std::map<std::string, int> skipped_;  // elements, by what they are
+  int cards_ = 0, unknown_pcie_ = 0, slow_nets_ = 0;
 };
 
 /// "25 GB/s", "12.5 GB/s to 25 GB/s"
@@ -319,6 +359,10 @@ std::string to_text(const NcclSystem& system) {
     for (const NcclPeer& peer : gpu.peers) (peer.gpu < 0 ? to_switches : to_gpus).push_back(peer);
   const auto bandwidth = [](const NcclPeer& peer) { return peer.bandwidth; };
   if (!to_switches.empty()) parts.push_back(fmt::format("{} of them on NVSwitches by {}", to_switches.size(), rates_of(to_switches, bandwidth)));
+  if (const auto with = std::ranges::count_if(system.gpus, [](const NcclGpu& gpu) { return gpu.c2c.count() > 0; }); with > 0) {
+    const auto c2c = std::ranges::find_if(system.gpus, [](const NcclGpu& gpu) { return gpu.c2c.count() > 0; })->c2c;
+    parts.push_back(fmt::format("{} of them on their CPU by C2C of {}", with, to_text(c2c)));
+  }
   if (!to_gpus.empty()) parts.push_back(fmt::format("{} linked directly by {}", counted(static_cast<std::int64_t>(to_gpus.size() / 2), "pair"), rates_of(to_gpus, bandwidth)));
   const auto cpus = std::ranges::count(system.hubs, -1, &NcclHub::above);
   if (const auto switches = static_cast<std::int64_t>(system.hubs.size()) - cpus; switches > 0) parts.push_back(fmt::format("{} PCIe switch{}", switches, switches == 1 ? "" : "es"));

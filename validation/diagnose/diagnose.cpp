@@ -25,6 +25,7 @@ constexpr std::size_t most_rows = 24;      // of one operation
 constexpr double no_difference = 0.002;    // of two predictions
 constexpr double tells_apart = 0.05;
 constexpr double equally_well = 0.01;      // of two errors
+constexpr double of_noise = 0.02;          // by so much less may be a chance fit to a healthy system's noise
 constexpr std::size_t most_told_apart = 4;  // hypotheses
 
 /// Predicts under hypotheses. What the library chooses on the healthy system is found once for each operation and size.
@@ -239,6 +240,8 @@ Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const
       *alike = {std::move(fit), &hypothesis};
   }
   std::ranges::stable_sort(fits, {}, [](const auto& fit) { return std::floor(fit.first.error / equally_well); });
+  const auto well = std::ranges::find(fits, &hypotheses->front(), [](const auto& fit) { return fit.second; });
+  if (well->first.error <= fits.front().first.error + of_noise) std::rotate(fits.begin(), well, well + 1);
   for (std::size_t other = 1; other < std::min(fits.size(), most_told_apart) && !diagnosis.next; ++other) {
     Measurements measurements{*fits[0].second, *fits[other].second, control};
     auto tried = measurements.try_all(healthy, predictions, {ObservedOp::all_reduce, ObservedOp::reduce_scatter, ObservedOp::all_gather, ObservedOp::broadcast, ObservedOp::all_to_all, ObservedOp::permute}, "");

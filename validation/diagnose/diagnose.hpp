@@ -28,7 +28,7 @@ struct NextMeasurement {
 
 struct Diagnosis {
   std::vector<Observation> observations;     // that were predicted
-  std::vector<HypothesisFit> fits;           // best first, "healthy" among them; of one sort the best; of errors within a hundredth in the order of hypotheses_of(), simple ones first
+  std::vector<HypothesisFit> fits;           // best first, "healthy" among them; of one sort the best; of errors within a hundredth in the order of hypotheses_of(), simple ones first; the healthy system before those that are better by 2 % at most
   std::optional<NextMeasurement> next;       // tells the first from the next one that can be told from it, of three; nullopt: nothing that was tried does
   std::vector<std::string> without_effect;   // hypotheses under which every row takes the time that it takes on the healthy system
   std::vector<std::string> notes;

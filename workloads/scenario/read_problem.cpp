@@ -141,6 +141,10 @@ Expected<DType> parse_product_dtype(const std::string& text, const SourceLocatio
 }
 
 Expected<CollectiveKind> parse_collective_kind(const std::string& text, const SourceLocation& where) {
+  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 6> others{{{"psum", CollectiveKind::all_reduce}, {"psumscatter", CollectiveKind::reduce_scatter}, {"ppermute", CollectiveKind::permute},  // of JAX
+                                                                               {"collectivepermute", CollectiveKind::permute}, {"sendrecv", CollectiveKind::permute}, {"bcast", CollectiveKind::broadcast}}};  // XLA, nccl-tests, MPI
+  for (const auto& [name, kind] : others)
+    if (plain_spelling(text) == name) return kind;
   std::vector<std::string> names;
   for (int k = 0; k < collective_kind_count; ++k) {
     const auto kind = static_cast<CollectiveKind>(k);

@@ -10,6 +10,7 @@
 #include "sim/config/schedule_config.hpp"
 #include "sim/machine/machine_fields.hpp"
 #include "topologies/machines.hpp"
+#include "topologies/nccl/nccl_system.hpp"
 #include "workloads/chakra/read_chakra.hpp"
 #include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -70,6 +71,12 @@ Status complete_for_training(const Fields& fields, SystemSpec& spec) {
   return success();
 }
 
+/// Of a topology that NCCL wrote; empty: none, or not known.
+std::string machine_with_gpus_of(const Fields& fields) {
+  const auto topology = fields.has("topology") ? parse_topology(fields.text("topology"), {}) : Expected<TopologySpec>{TopologySpec{}};
+  return topology && topology->nccl ? std::string{topology->nccl->machine} : "";
+}
+
 }  // namespace
 
 Expected<Machine> load_machine(const std::string& name_or_file, const std::vector<Override>& overrides) {
@@ -79,6 +86,8 @@ Expected<Machine> load_machine(const std::string& name_or_file, const std::vecto
 }
 
 Expected<Machine> read_machine(const Fields& fields) {
+  if (const std::string machine = fields.has("machine") ? "" : machine_with_gpus_of(fields); !machine.empty())
+    return Diagnostic{{}, fmt::format("`machine` is missing; the GPUs of {} are those of {}", fields.text("topology"), machine)};
   if (!fields.has("machine"))
     return Diagnostic{{}, fmt::format("`machine` is missing; shipped are {} (or give a textproto file)", fmt::join(shipped_machines(), ", "))};
   auto machine = machine_named(fields, fields.text("machine"));

@@ -3,6 +3,7 @@
 
 #include "sim/config/files.hpp"
 #include "validation/calibration/importers/collective_row.hpp"
+#include "validation/calibration/importers/nccl_inspector.hpp"
 #include "validation/calibration/importers/nccl_json.hpp"
 #include "validation/calibration/importers/osu.hpp"
 #include "validation/calibration/importers/testing.hpp"
@@ -50,7 +51,7 @@ TEST(NcclJson, ALineOfRcclTests) {
 }
 
 TEST(NcclJson, RowsInPlaceAreSkipped) {
-  const std::string row = R"({"name":"ReduceScatter","ranks":8,"size":1048576,"type":"bfloat16","inPlace":)", tail = R"(,"time":"40.5","algBw":1,"busBw":1,"wrong":"N/A"})";
+  const std::string row = R"({"name":"ReduceScatter","ranks":8,"size":1048576,"type":"bfloat16","inPlace":)", tail = R"(,"time":"40.5","algBw":25.9,"busBw":22.7,"wrong":"N/A"})";
   for (const std::string& text : {row + "0" + tail + "\n" + row + "1" + tail + "\n", "[" + row + "0" + tail + ",\n" + row + "1" + tail + "]"}) {
     const Imported result = imported(import_observations("", text, "f"));
     ASSERT_EQ(result.observations.size(), 1U);
@@ -115,6 +116,52 @@ TEST(Perftest, BothDirectionsAtOnce) {
   EXPECT_NEAR(last.bytes.count() / last.time.count(), 204.59e9 / 8 / 2, 1);
 }
 
+TEST(Osu, TheLibraryMayBeNccl) {
+  const std::string table = "# OSU NCCL-CUDA Allreduce Latency Test v7.5\n# Size       Avg Latency(us)\n1073741824          13482.19\n$\n";
+  for (const auto& [command, ranks] : {std::pair{"mpirun -n 16 -N 8 osu_xccl_allreduce", 16}, {"srun -n4 osu_xccl_allreduce", 4}, {"srun --ntasks=32 osu_xccl_allreduce", 32}, {"srun -N2 --ntasks-per-node 8 osu_xccl_allreduce", 16}}) {
+    const Imported result = imported(import_osu(std::string{"$ "} + command + "\n" + table, "o"));
+    ASSERT_EQ(result.observations.size(), 1U);
+    EXPECT_EQ(result.observations[0].op, ObservedOp::all_reduce);
+    EXPECT_EQ(result.observations[0].devices, ranks) << command;
+  }
+  EXPECT_TRUE(is_osu_table(table));
+  EXPECT_TRUE(is_osu_table("$ mpirun -np 2 osu_latency\n# OSU MPI Latency Test (Version 2.1)\n"));
+  EXPECT_FALSE(is_osu_table("# OSU MPI Benchmarks\n"));
+}
+
+TEST(Osu, BothDirectionsAreAddedUp) {
+  const Imported result = imported(import_osu("# OSU MPI-CUDA Bi-Directional Bandwidth Test v7.0\n# Size      Bandwidth (MB/s)\n4194304             40000.00\n", "o"));
+  EXPECT_DOUBLE_EQ(result.observations.at(0).time.count(), 64 * 4194304 / 20e9);
+}
+
+TEST(Perftest, ColumnsAreThoseOfTheHeading) {
+  const auto row = [](const std::string& text) { return imported(import_perftest(text, "f")).observations.at(0); };
+  EXPECT_DOUBLE_EQ(row(" #bytes    #sl      #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n 65536     3        1000           12000.00           11000.00             0.176\n").time.count(),
+                   65536.0 * 1000 / (11000.0 * 1048576));
+  EXPECT_DOUBLE_EQ(row(" #bytes        #iterations       t_avg[usec]    tps average\n 2             1000              1.80           277777\n").time.count(), 1.8e-6) << "-D";
+  EXPECT_DOUBLE_EQ(row(" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]\n 2       1000          1.76           6.12         1.79\n").time.count(), 1.79e-6) << "old";
+}
+
+TEST(NcclInspector, MediansOfCollectives) {
+  const auto line = [](const std::string& name, const std::string& size, const std::string& micros) {
+    return R"({"header":{"id":"0x1","rank":0,"n_ranks":4,"nnodes":1},"metadata":{"inspector_output_format_version":"v4.0","hostname":"a"},"coll_perf":{"coll":")" + name +
+           R"(","coll_sn":0,"coll_msg_size_bytes":)" + size + R"(,"coll_exec_time_us":)" + micros + R"(,"coll_timing_source":"kernel_gpu","coll_algobw_gbs":0.1,"coll_busbw_gbs":0.07}})" + "\n";
+  };
+  const std::string send = R"({"header":{"id":"0x1","rank":0,"n_ranks":4,"nnodes":1},"metadata":{},"p2p_perf":{"p2p":"Send"}})";
+  const std::string text = line("AllGather", "1024", "44") + line("AllGather", "1024", "90") + line("AllGather", "1024", "46") + line("ReduceScatter", "1024", "50") + send;
+  EXPECT_TRUE(is_nccl_inspector(text));
+  const Imported result = imported(import_nccl_inspector(text, "i"));
+  ASSERT_EQ(result.observations.size(), 2U);
+  EXPECT_EQ(result.observations[0].op, ObservedOp::all_gather);
+  EXPECT_EQ(result.observations[0].bytes, Bytes{1024});
+  EXPECT_DOUBLE_EQ(result.observations[0].time.count(), 46e-6);
+  EXPECT_EQ(result.observations[0].devices, 4);
+  EXPECT_EQ(result.observations[1].bytes, Bytes{4096}) << "the input";
+  EXPECT_TRUE(notes_say(result, "1 line of sends"));
+  EXPECT_EQ(error_of(import_nccl_inspector(line("AllReduce", "0", "1"), "i")), "i:1:1: expected coll_msg_size_bytes from 1 to 4398046511104, found none");
+  EXPECT_EQ(error_of(import_nccl_inspector(line("AllReduce", "8", "1") + "{\n", "i")).substr(0, 6), "i:2:1:");
+}
+
 TEST(Perftest, UnitsAndBadOnes) {
   const std::string row = " 65536  5000  11025.44  11024.71  0.176396\n";
   const Imported result = imported(import_perftest(" #bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]\n" + row, "f"));
@@ -122,7 +169,7 @@ TEST(Perftest, UnitsAndBadOnes) {
   const Imported latency = imported(import_perftest(" #bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec]\n 2 1000 2.64 5.50 2.69 2.70 0.02\n", "f"));
   EXPECT_DOUBLE_EQ(latency.observations.at(0).time.count(), 2.7e-6);
   EXPECT_EQ(error_of(import_perftest("#bytes #iterations BW peak[furlongs] BW average[furlongs]\n", "f")), "f:1:49: expected Gb/sec, MB/sec, MiB/sec or GiB/sec, found \"furlongs\"");
-  EXPECT_EQ(error_of(import_perftest("#bytes #iterations BW average[Gb/sec]\n 65536 5000\n", "f")), "f:2:2: expected a row of at least 4 columns, found 2");
+  EXPECT_EQ(error_of(import_perftest("#bytes #iterations BW average[Gb/sec]\n 65536 5000\n", "f")), "f:2:2: expected a row of at least 3 columns, found 2");
 }
 
 TEST(TrainingLog, Torchtitan) {

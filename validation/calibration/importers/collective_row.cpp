@@ -30,6 +30,13 @@ std::optional<ObservedOp> collective_of_benchmark(std::string_view name) {
   return std::nullopt;
 }
 
+Status check_bandwidth(std::int64_t size, double micros, double bandwidth, const SourceLocation& where) {
+  constexpr double rounded_well = 0.1, most_off = 1.2;
+  const double right = static_cast<double>(size) / micros / 1e3;
+  if (bandwidth < rounded_well || (bandwidth <= most_off * right && right <= most_off * bandwidth)) return success();
+  return Diagnostic{where, fmt::format("expected the bandwidth of {} bytes in {} us, {:.2f} GB/s, found {}", size, micros, right, bandwidth)};
+}
+
 Status CollectiveRows::add(const CollectiveRow& row) {
   if (row.size == 0) return ++empty_, success();
   if (row.in_place) return ++in_place_, success();
@@ -40,6 +47,7 @@ Status CollectiveRows::add(const CollectiveRow& row) {
   if (devices < 1 || devices > most_observed_devices) return Diagnostic{row.where, "nothing tells how many devices took part; `devices` tells it"};
   if (row.size < 0 || row.size > most_observed_bytes.count()) return Diagnostic{row.where, fmt::format("expected a size up to {} bytes, found {}", most_observed_bytes.count(), row.size)};
   if (!(row.micros > 0) || !std::isfinite(row.micros)) return Diagnostic{row.where, fmt::format("expected a time above 0 us, found {}", row.micros)};
+  if (auto ok = check_bandwidth(row.size, row.micros, row.bandwidth, row.where); !ok) return ok;
   Observation observation;
   observation.op = *op;
   observation.devices = devices;

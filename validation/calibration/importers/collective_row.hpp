@@ -18,16 +18,20 @@ struct CollectiveRow {
   int devices = 0;
   std::int64_t size = 0;  // of all devices together in an all-gather, else the input of each
   double micros = 0;
+  double bandwidth = 0;   // GB/s of size / time, as the file says; 0: it does not
   std::string_view type{};
   bool in_place = false, wrong = false;
   SourceLocation where{};
 };
 
+/// Errors: a bandwidth of at least 0.1 GB/s, as two decimals tell it, is not `size` / `micros`.
+Status check_bandwidth(std::int64_t size, double micros, double bandwidth, const SourceLocation& where);
+
 /// Rows of one file, and what was skipped.
 class CollectiveRows {
  public:
   explicit CollectiveRows(const ImportOptions& options) : options_{options} {}
-  /// Errors: the collective, or the devices, are neither in the row nor in the options; a time that is not positive; a size out of range.
+  /// Errors: the collective, or the devices, are neither in the row nor in the options; a time that is not positive; a size out of range; a bandwidth that is not size / time.
   Status add(const CollectiveRow& row);
   /// Errors: no row.
   Expected<Imported> finish(const std::string& file);

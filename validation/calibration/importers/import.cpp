@@ -14,6 +14,7 @@
 #include "sim/base/text.hpp"
 #include "validation/calibration/importers/hlo_stats.hpp"
 #include "validation/calibration/importers/meshslice_log.hpp"
+#include "validation/calibration/importers/nccl_inspector.hpp"
 #include "validation/calibration/importers/nccl_json.hpp"
 #include "validation/calibration/importers/nccl_tests.hpp"
 #include "validation/calibration/importers/osu.hpp"
@@ -84,7 +85,7 @@ bool is_nccl_json(std::string_view head, std::string_view) {
 }
 bool is_nccl_csv(std::string_view head, std::string_view) { return any_line_begins(head, {"numCycle,"}); }
 bool is_nccl_tests(std::string_view head, std::string_view) { return !is_json(head) && (has(head, "nThread") || (has(head, "algbw") && has(head, "busbw"))); }
-bool is_osu(std::string_view head, std::string_view) { return !is_json(head) && has(head, "OSU MPI") && has(head, " Test v"); }
+bool is_osu(std::string_view head, std::string_view) { return !is_json(head) && is_osu_table(head); }
 bool is_perftest(std::string_view head, std::string_view) { return has(head, "#bytes") && has(head, "#iterations"); }
 bool is_training_log(std::string_view head, std::string_view) {
   return !is_json(head) && (has(head, "elapsed time per iteration (ms):") || (has(head, "step:") && has(head, "loss:") && has(head, "tps:")) || has(head, "[titan]") || has(head, "using world size: "));
@@ -94,8 +95,9 @@ bool is_trace_json(std::string_view head, std::string_view) { return is_json(hea
 bool is_hlo_stats(std::string_view head, std::string_view) { return has(head.substr(0, head.find('\n')), "hlo_op") && has(head, "avg_self_time_us"); }
 bool is_meshslice_log(std::string_view head, std::string_view) { return any_line_begins(head, {"Running benchmark on ", "Allgather", "ReduceScatter", "SendRecv"}); }
 
-constexpr std::array<ImportFormat, 11> formats = {{{"csv", "observations: op,devices,bytes,seconds,...", whole<import_csv>, is_csv},
+constexpr std::array<ImportFormat, 12> formats = {{{"csv", "observations: op,devices,bytes,seconds,...", whole<import_csv>, is_csv},
                                                    {"nccl-json", "what nccl-tests -J and rccl-tests -Z json write", whole<import_nccl_json>, is_nccl_json},
+                                                   {"nccl-inspector", "what NCCL's inspector writes, a line a collective", whole<import_nccl_inspector>, [](std::string_view head, std::string_view) { return is_nccl_inspector(head); }},
                                                    {"nccl-csv", "what rccl-tests -Z csv write", whole<import_nccl_csv>, is_nccl_csv},
                                                    {"nccl-tests", "what nccl-tests print", whole<import_nccl_tests>, is_nccl_tests},
                                                    {"osu", "what the OSU micro-benchmarks print", whole<import_osu>, is_osu},

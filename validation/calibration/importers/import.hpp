@@ -14,7 +14,7 @@ struct ImportFormat {
   bool (*is)(std::string_view head, std::string_view file);  // by the beginning of a file, unpacked, and its name
 };
 
-/// csv, nccl-tests, nccl-json, nccl-csv, osu, perftest, training-log, xplane, trace-json, hlo-stats, meshslice-log. All also accept gzip.
+/// csv, nccl-tests, nccl-json, nccl-inspector, nccl-csv, osu, perftest, training-log, xplane, trace-json, hlo-stats, meshslice-log. All also accept gzip.
 std::span<const ImportFormat> import_formats();
 /// The first one that a file `is`; nullptr: none.
 const ImportFormat* format_of(std::string_view head, std::string_view file);

@@ -66,10 +66,12 @@ Status take(const object& fields, const SourceLocation& where, std::optional<Obs
   if (object measured; fields["out_of_place"].get_object().get(measured) == simdjson::SUCCESS) {
     micros = number_of(measured["time"]);
     row.wrong = is_wrong(number_of(measured["nwrong"]));
+    row.bandwidth = number_of(measured["alg_bw"]).value_or(0);
   } else if (!micros && fields["in_place"].get_object().get(measured) == simdjson::SUCCESS) {
     row.in_place = true;
     micros = number_of(measured["time"]);
   }
+  if (const auto bandwidth = number_of(fields["algBw"]); bandwidth && !row.in_place) row.bandwidth = *bandwidth;
   if (!micros) return Diagnostic{where, "expected a row with the number time, found none (a time on the CPU alone does not count)"};
   row.micros = *micros;
   return rows.add(row);
@@ -171,6 +173,7 @@ Expected<Imported> import_nccl_csv(std::string_view text, const std::string& fil
     if (!micros) return micros.error();
     one.size = *size, one.devices = static_cast<int>(*ranks), one.micros = *micros;
     if (const CsvField* type = field("type")) one.type = type->text;
+    if (const CsvField* bandwidth = field("algBw")) std::from_chars(bandwidth->text.data(), bandwidth->text.data() + bandwidth->text.size(), one.bandwidth);
     if (const CsvField* in_place = field("inPlace")) one.in_place = in_place->text != "0";
     const CsvField* wrong = field("wrong") != nullptr ? field("wrong") : field("#wrong");
     one.wrong = wrong != nullptr && wrong->text.find_first_not_of("0.") != std::string::npos && wrong->text != "N/A";

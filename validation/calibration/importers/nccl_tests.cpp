@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
+#include "validation/calibration/importers/collective_row.hpp"
 #include "validation/calibration/importers/process_label.hpp"
 #include "validation/calibration/importers/text_lines.hpp"
 
@@ -106,11 +112,43 @@ bool is_comment(const std::vector<std::string_view>& words) {
          (words[0] == "Avg" && second("bus"));
 }
 
+/// Whether a line begins with a time and two bandwidths, as the rest of a row whose beginning other output followed: NCCL_DEBUG=INFO in the first of a size.
+bool are_figures(const std::vector<std::string_view>& words) {
+  if (words.size() < 3) return false;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (words[i].find_first_not_of("0123456789.") != std::string_view::npos || (i > 0 && words[i].find('.') == std::string_view::npos)) return false;
+  return true;
+}
+
+/// Whether a word may stand in a row: a number, an operation, a word for none.
+bool is_of_row(std::string_view word) {
+  constexpr std::array<std::string_view, 9> others{"none", "sum", "prod", "max", "min", "avg", "mulsum", "N/A", "nan"};
+  return word.find_first_not_of("0123456789.e+-") == std::string_view::npos || std::ranges::find(others, word) != others.end() || word == "-nan" || word == "inf";
+}
+
+/// The collective in the name of a log, nccl_all_reduce0.txt.
+std::optional<ObservedOp> test_in_name(std::string_view file) {
+  constexpr std::array<std::pair<std::string_view, ObservedOp>, 7> names{{{"allreduce", all_reduce}, {"reducescatter", reduce_scatter}, {"allgather", all_gather}, {"alltoall", all_to_all},
+                                                                          {"broadcast", broadcast}, {"sendrecv", permute}, {"reduce", reduce}}};
+  std::string plain;
+  for (const char c : file.substr(file.rfind('/') + 1))
+    if (c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const auto& [name, op] : names)
+    if (plain.find(name) != std::string::npos) return op;
+  return std::nullopt;
+}
+
+/// The bus bandwidth that nccl-tests count for each GB/s of size / time.
+double bus_factor(ObservedOp op, int devices) {
+  const double share = (devices - 1.0) / devices;
+  return op == all_reduce ? 2 * share : op == all_gather || op == reduce_scatter || op == all_to_all ? share : 1;
+}
+
 /// One table, with what stands above it.
 struct TestTable {
   std::vector<Observation> rows;  // never none
   std::size_t indivisible = 0;
-  bool by_bandwidth = false;
+  std::string_view known_by{};  // where the text does not name its test
 };
 
 /// The test that lines without a label name: commands that a script echoes.
@@ -134,12 +172,15 @@ class LogReader {
   [[nodiscard]] std::size_t wrong() const { return wrong_; }
   [[nodiscard]] std::size_t empty() const { return empty_; }
   [[nodiscard]] std::size_t other() const { return other_; }
+  [[nodiscard]] std::size_t unfinished() const { return unfinished_ + (begun_.empty() ? 0 : 1); }
 
  private:
   Status read_comment(const TextLine& line, std::vector<std::string_view> words);
   Status read_heading(const TextLine& line, const std::vector<std::string_view>& words);
   Status read_row(const TextLine& line, const std::vector<std::string_view>& words);
+  Status read_values(const TextLine& line, const std::vector<std::string_view>& words, std::size_t time);
   Status close_test();
+  void drop_begun() { unfinished_ += std::exchange(begun_, {}).empty() ? 0 : 1; }
 
   const std::string& file_;
   const ImportOptions& options_;
@@ -152,7 +193,8 @@ class LogReader {
   int heading_ = 0, last_row_ = 0;  // lines
   std::vector<Row> rows_;           // of this test, until it is known which
   bool any_row_ = false;            // below the heading, and right
-  std::size_t wrong_ = 0, empty_ = 0, other_ = 0;
+  std::vector<std::string_view> begun_;  // size, count, type, ... of a row whose figures stand in a later line, or in none
+  std::size_t wrong_ = 0, empty_ = 0, other_ = 0, unfinished_ = 0;
 };
 
 Status LogReader::read_line(const TextLine& line) {
@@ -167,6 +209,12 @@ Status LogReader::read_line(const TextLine& line) {
   }
   if (is_comment(words)) return read_comment(line, std::move(words));
   if (!columns_) return success();
+  if (!begun_.empty() && are_figures(words)) {
+    std::vector<std::string_view> row = std::exchange(begun_, {});
+    const std::size_t time = row.size();
+    row.insert(row.end(), words.begin(), words.end());
+    return read_values(line, row, time);
+  }
   if (!std::ranges::all_of(words[0], [](unsigned char c) { return std::isdigit(c) != 0; })) {
     ++other_;
     return success();
@@ -214,14 +262,25 @@ Status LogReader::read_heading(const TextLine& line, const std::vector<std::stri
 }
 
 Status LogReader::read_row(const TextLine& line, const std::vector<std::string_view>& words) {
-  // Some versions print nothing for redop and root where there are none.
-  const std::size_t missing = columns_->count > words.size() ? columns_->count - words.size() : 0;
-  const std::size_t optional_columns = columns_->time - columns_->type - 1;
+  drop_begun();
+  // Some versions print nothing for redop and root where there are none. A test that is killed, and some programs made of nccl-tests, print no figures in place.
+  const std::size_t optional_columns = columns_->time - columns_->type - 1, out_of_place = columns_->time + 4;
+  const auto missing_of = [&](std::size_t full) { return full >= words.size() && full - words.size() <= optional_columns ? std::optional{full - words.size()} : std::nullopt; };
+  if (const auto missing = missing_of(columns_->count)) return read_values(line, words, columns_->time - *missing);
+  if (const auto missing = missing_of(out_of_place)) return read_values(line, words, columns_->time - *missing);
+  const auto strange = std::ranges::find_if(words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), columns_->type + 1)), words.end(), std::not_fn(is_of_row));
+  if (words.size() > columns_->type && (strange != words.end() || words.size() <= columns_->time)) {  // other output follows; the figures come later
+    begun_.assign(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), columns_->time)));
+    const auto size = parse_integer(words[0], 0, most_observed_bytes.count(), place_of(file_, line, words[0]));
+    return size ? success() : Status{size.error()};
+  }
+  return Diagnostic{{file_, line.number, 1},
+                    "a row must have as many columns as the heading, " + std::to_string(columns_->count) + ", got " + std::to_string(words.size())};
+}
+
+/// The row's words; the time is one of them.
+Status LogReader::read_values(const TextLine& line, const std::vector<std::string_view>& words, std::size_t time) {
   const SourceLocation where{file_, line.number, 1};
-  if (words.size() > columns_->count || missing > optional_columns)
-    return Diagnostic{where,
-                      "a row must have as many columns as the heading, " + std::to_string(columns_->count) + ", got " + std::to_string(words.size())};
-  const std::size_t time = columns_->time - missing;
   const auto size = parse_integer(words[0], 0, most_observed_bytes.count(), place_of(file_, line, words[0]));
   if (!size) return size.error();
   last_row_ = line.number;
@@ -235,10 +294,13 @@ Status LogReader::read_row(const TextLine& line, const std::vector<std::string_v
   const std::string_view type = words[columns_->type];
   if (type == "float") row.observation.dtype = DType::f32;
   if (type == "bfloat16") row.observation.dtype = DType::bf16;
-  row.reduces = missing == 0 && columns_->redop < words.size() && words[columns_->redop] != "none";
+  row.reduces = time == columns_->time && columns_->redop < words.size() && words[columns_->redop] != "none";
   for (auto [value, position] : {std::pair{&row.algorithm, time + 1}, std::pair{&row.bus, time + 2}})
     std::from_chars(words[position].data(), words[position].data() + words[position].size(), *value);
-  const std::string_view wrong = time + 3 < words.size() ? words[time + 3] : "N/A";
+  if (auto ok = check_bandwidth(*size, *micros, row.algorithm, place_of(file_, line, words[time + 1])); !ok) return ok;
+  std::string_view wrong = time + 3 < words.size() ? words[time + 3] : "N/A";
+  if (wrong.starts_with("N/A")) wrong = "N/A";
+  if (const std::size_t number = std::min(wrong.find_first_not_of("0123456789.e+-"), wrong.size()); columns_->counts_wrong && number > 0) wrong = wrong.substr(0, number);  // other output may follow without a space
   row.wrong = columns_->counts_wrong ? wrong.find_first_not_of("0.e+-") != std::string_view::npos && wrong != "N/A"
                                      : wrong.find("nan") != std::string_view::npos || wrong.find("inf") != std::string_view::npos;
   if (row.wrong) return ++wrong_, success();
@@ -249,7 +311,7 @@ Status LogReader::read_row(const TextLine& line, const std::vector<std::string_v
 
 Status LogReader::close_test() {
   if (rows_.empty()) return success();
-  const int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
+  int devices = ranks_.empty() ? options_.devices : static_cast<int>(ranks_.size());
   const SourceLocation& where = rows_.front().observation.where;
   if (devices < 1 || devices > most_observed_devices)
     return Diagnostic{where, "nothing tells how many devices took part: the text has no \"#  Rank\" lines; `devices` tells it"};
@@ -258,9 +320,18 @@ Status LogReader::close_test() {
   if (!op) {
     const Row& largest = *std::ranges::max_element(rows_, {}, [](const Row& row) { return row.algorithm; });
     if (largest.reduces && largest.algorithm >= 1) op = reduction_of(largest.bus / largest.algorithm, devices);
-    table.by_bandwidth = op.has_value();
+    if (op) table.known_by = "its bus bandwidth";
   }
+  if (!op && (op = test_in_name(file_))) table.known_by = "the file's name";
   if (!op) return Diagnostic{where, "nothing tells which collective this is: the text does not name its test (all_gather_perf, ...); `op` tells it"};
+  const auto contradicts = [&](const Row& row) {  // those that two decimals tell well
+    constexpr double rounded_well = 1, most_off = 0.05;
+    return row.algorithm >= rounded_well && std::abs(row.bus / row.algorithm - bus_factor(*op, devices)) > most_off * std::max(bus_factor(*op, devices), 0.5);
+  };
+  if (options_.devices > 0 && std::ranges::any_of(rows_, contradicts)) devices = options_.devices;  // a paste may leave lines of ranks out
+  if (const auto row = std::ranges::find_if(rows_, contradicts); row != rows_.end())
+    return Diagnostic{row->observation.where, fmt::format("expected a bus bandwidth of {:.2f} GB/s, as {} on {} devices, found {:.2f}: are lines of ranks missing? `devices` tells how many there are",
+                                                          row->algorithm * bus_factor(*op, devices), name_of(*op), devices, row->bus)};
   for (Row& row : rows_) {
     Observation& observation = row.observation;
     observation.op = *op;
@@ -285,7 +356,8 @@ Expected<Imported> merged(std::map<std::int64_t, LogReader>& readers, const std:
   using Measured = std::tuple<ObservedOp, int, Bytes, std::optional<DType>>;
   Imported imported;
   std::map<Measured, std::int64_t> measured_by;  // the process
-  std::size_t headings = 0, wrong = 0, empty = 0, other = 0, again = 0, indivisible = 0;
+  std::size_t headings = 0, wrong = 0, empty = 0, other = 0, again = 0, indivisible = 0, unfinished = 0;
+  std::set<std::string> guessed;
   for (auto& [process, reader] : readers) {
     if (!reader.has_heading()) continue;
     ++headings;
@@ -301,18 +373,19 @@ Expected<Imported> merged(std::map<std::int64_t, LogReader>& readers, const std:
       if (imported.observations.size() == before) continue;
       any_new = true;
       indivisible += table.indivisible;
-      if (table.by_bandwidth)
-        imported.notes.push_back("the text does not name its test: " + std::string{name_of(table.rows.front().op)} + " by its bus bandwidth");
+      if (!table.known_by.empty()) guessed.insert(fmt::format("the text does not name its test: {} by {}", name_of(table.rows.front().op), table.known_by));
     }
-    if (any_new) wrong += reader.wrong(), empty += reader.empty(), other += reader.other();
+    if (any_new) wrong += reader.wrong(), empty += reader.empty(), other += reader.other(), unfinished += reader.unfinished();
   }
   if (headings == 0) return Diagnostic{{file, 1, 1}, "there is no heading of nccl-tests: # size count type redop root time algbw busbw"};
+  imported.notes.assign(guessed.begin(), guessed.end());
   const auto note = [&imported](std::size_t count, std::string_view noun, const std::string& what) {
     if (count > 0) imported.notes.push_back(counted(count, noun) + what);
   };
   note(indivisible, "size", " of an all-gather rounded down to a multiple of its devices");
   note(wrong, "row", " with wrong results skipped");
   note(empty, "row", " of size 0 skipped");
+  note(unfinished, "row", " without a time skipped");
   note(other, "line", " among the rows skipped that are none");
   note(again, "row", " skipped that another process printed too");
   imported.notes.emplace_back("times are those out of place, means over the repetitions of the test");

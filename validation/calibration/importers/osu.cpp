@@ -6,7 +6,9 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "sim/base/text.hpp"
@@ -23,40 +25,57 @@ bool is_whole_number(std::string_view word) {
   return !word.empty() && std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// A test of OSU by the title of its table, "OSU MPI-CUDA Allreduce Latency Test v7.3".
+/// A test of OSU by the title of its table, "OSU MPI-CUDA Allreduce Latency Test v7.3", "OSU NCCL-CUDA Allreduce Latency Test v7.5".
 struct OsuTest {
-  std::string_view title;  // between "OSU MPI" and "Test"
+  std::string_view title;  // between the library and "Test"
   ObservedOp op;
   enum class Column { latency, bandwidth } column;
   bool between_two;       // ranks
   bool to_each = false;   // sizes are what a rank sends to each other
+  int directions = 1;     // whose bandwidths are added up
 };
-constexpr std::array<OsuTest, 8> osu_tests{{{"Allreduce Latency", all_reduce, OsuTest::Column::latency, false},
+constexpr std::array<OsuTest, 9> osu_tests{{{"Allreduce Latency", all_reduce, OsuTest::Column::latency, false},
                                             {"Allgather Latency", all_gather, OsuTest::Column::latency, false},
                                             {"All-to-All Personalized Exchange Latency", all_to_all, OsuTest::Column::latency, false, true},
                                             {"Broadcast Latency", broadcast, OsuTest::Column::latency, false},
                                             {"Reduce_scatter Latency", reduce_scatter, OsuTest::Column::latency, false},
                                             {"Reduce Latency", reduce, OsuTest::Column::latency, false},
                                             {"Latency", permute, OsuTest::Column::latency, true},
-                                            {"Bandwidth", permute, OsuTest::Column::bandwidth, true}}};
+                                            {"Bandwidth", permute, OsuTest::Column::bandwidth, true},
+                                            {"Bi-Directional Bandwidth", permute, OsuTest::Column::bandwidth, true, false, 2}}};
 constexpr std::int64_t osu_window = 64;  // messages
 
 /// The title in a line; empty: it has none.
 std::string_view osu_title(std::string_view line) {
-  const std::size_t begin = line.find("OSU MPI"), end = line.find(" Test", begin);
-  if (begin == std::string_view::npos || end == std::string_view::npos) return {};
-  const std::size_t space = line.find(' ', begin + 4);  // behind MPI, MPI-CUDA, MPI-ROCM
-  return space == std::string_view::npos || space >= end ? std::string_view{} : trimmed(line.substr(space, end - space));
+  for (const std::string_view library : {"OSU MPI", "OSU NCCL", "OSU RCCL", "OSU XCCL"}) {
+    const std::size_t begin = line.find(library), end = line.find(" Test", begin);
+    if (begin == std::string_view::npos || end == std::string_view::npos) continue;
+    const std::size_t space = line.find(' ', begin + 4);  // behind MPI, MPI-CUDA, NCCL-CUDA
+    return space == std::string_view::npos || space >= end ? std::string_view{} : trimmed(line.substr(space, end - space));
+  }
+  return {};
 }
 
-/// N of `-n N`, `-np N` on a command line.
-std::optional<int> ranks_on(const std::vector<std::string_view>& words) {
-  for (std::size_t i = 0; i + 1 < words.size(); ++i)
-    if (words[i] == "-n" || words[i] == "-np" || words[i] == "--ntasks") {
-      int ranks = 0;
-      const auto [rest, status] = std::from_chars(words[i + 1].data(), words[i + 1].data() + words[i + 1].size(), ranks);
-      if (status == std::errc{} && rest == words[i + 1].data() + words[i + 1].size() && ranks > 1 && ranks <= most_observed_devices) return ranks;
+/// The number behind one of the options of a command line: `-n 8`, `-n8`, `--ntasks=8`.
+std::optional<int> option_on(const std::vector<std::string_view>& words, std::initializer_list<std::string_view> names) {
+  for (std::size_t i = 0; i < words.size(); ++i)
+    for (const std::string_view name : names) {
+      if (!words[i].starts_with(name)) continue;
+      std::string_view value = words[i].substr(name.size());
+      if (value.empty() && i + 1 < words.size()) value = words[i + 1];
+      if (name.starts_with("--") && value.starts_with('=')) value.remove_prefix(1);
+      int number = 0;
+      const auto [rest, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+      if (status == std::errc{} && rest == value.data() + value.size() && number >= 1 && number <= most_observed_devices) return number;
     }
+  return std::nullopt;
+}
+
+/// The ranks that a command line starts: all, or those of a node times the nodes of srun.
+std::optional<int> ranks_on(const std::vector<std::string_view>& words) {
+  if (const auto ranks = option_on(words, {"-n", "-np", "--ntasks"}); ranks && *ranks > 1) return ranks;
+  const auto nodes = option_on(words, {"-N", "--nodes"}), of_node = option_on(words, {"--ntasks-per-node"});
+  if (nodes && of_node && *nodes <= most_observed_devices / *of_node && *nodes * *of_node > 1) return *nodes * *of_node;
   return std::nullopt;
 }
 
@@ -119,7 +138,7 @@ class OsuReader {
     if (test_->column == OsuTest::Column::bandwidth) {
       windows_ = true;
       row.bytes = Bytes{*size * osu_window};
-      row.time = row.bytes / BytesPerSecond{*figure * 1e6};
+      row.time = row.bytes / BytesPerSecond{*figure * 1e6 / test_->directions};
     }
     if (row.bytes > most_observed_bytes) return Diagnostic{row.where, "expected at most 4 TiB, found more"};
     imported_.observations.push_back(std::move(row));
@@ -142,23 +161,39 @@ class OsuReader {
 struct PerftestColumns {
   bool bandwidth = false;
   double unit = 1;  // B/s, or s
-  std::size_t column = 0;  // of the figure; 0: there is no table
+  std::size_t iterations = 0, column = 0;  // of the figure; 0: there is no table
 };
 
+/// #bytes #sl #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]: --sl, --report-per-port add columns, -D leaves some out.
 Expected<PerftestColumns> perftest_heading(const std::string& file, const TextLine& line) {
   constexpr std::array<std::pair<std::string_view, double>, 4> units{{{"Gb/sec", 1e9 / 8}, {"MB/sec", 1048576}, {"MiB/sec", 1048576}, {"GiB/sec", 1073741824}}};  // perftest's MB is 2^20
-  const std::string_view text = line.text;
-  if (const std::size_t average = text.find("BW average["); average != std::string_view::npos) {
-    const std::string_view unit = text.substr(average + 11, text.find(']', average) - average - 11);
-    for (const auto& [name, rate] : units)
-      if (unit == name) return PerftestColumns{true, rate, 3};
-    return Diagnostic{place_of(file, line, unit), fmt::format("expected Gb/sec, MB/sec, MiB/sec or GiB/sec, found {}", quoted(unit))};
+  PerftestColumns columns;
+  std::optional<std::size_t> average, typical;
+  std::size_t column = 0;
+  for (const std::string_view word : words_of(line.text)) {
+    if (word == "#iterations") columns.iterations = column;
+    if (word.starts_with("average[")) average = column, columns.bandwidth = true;
+    if (word == "t_avg[usec]") average = average ? average : column;
+    if (word == "t_typical[usec]") typical = column;  // old versions have no average
+    if (columns.bandwidth && average == column) {
+      const std::string_view unit = word.substr(8, word.find(']') - 8);
+      const auto* const known = std::ranges::find(units, unit, &std::pair<std::string_view, double>::first);
+      if (known == units.end()) return Diagnostic{place_of(file, line, unit), fmt::format("expected Gb/sec, MB/sec, MiB/sec or GiB/sec, found {}", quoted(unit))};
+      columns.unit = known->second;
+    }
+    column += word == "BW" || word.starts_with("99") || word == "tps" ? 0 : 1;  // names of two words
   }
-  if (text.find("t_avg[usec]") != std::string_view::npos) return PerftestColumns{false, 1e-6, 5};  // #bytes #iterations t_min t_max t_typical t_avg
-  return Diagnostic{place_of(file, line, text), "expected a column BW average or t_avg, found none"};
+  if (columns.iterations == 0 || (!average && !typical)) return Diagnostic{place_of(file, line, line.text), "expected the columns #iterations and BW average, t_avg or t_typical, found none"};
+  columns.column = average ? *average : *typical;
+  if (!columns.bandwidth) columns.unit = 1e-6;
+  return columns;
 }
 
 }  // namespace
+
+bool is_osu_table(std::string_view head) {
+  return std::ranges::any_of(lines_of(head), [](const TextLine& line) { return trimmed(line.text).starts_with("# OSU ") && !osu_title(line.text).empty(); });
+}
 
 Expected<Imported> import_osu(std::string_view text, const std::string& file, const ImportOptions& options) {
   OsuReader reader{file, options};
@@ -188,7 +223,7 @@ Expected<Imported> import_perftest(std::string_view text, const std::string& fil
     if (words.size() <= columns.column) return Diagnostic{place_of(file, line, words[0]), fmt::format("expected a row of at least {} columns, found {}", columns.column + 1, words.size())};
     const auto size = parse_integer(words[0], 1, most_observed_bytes.count(), place_of(file, line, words[0]));
     if (!size) return size.error();
-    const auto iterations = parse_integer(words[1], 0, std::int64_t{1} << 40, place_of(file, line, words[1]));
+    const auto iterations = parse_integer(words[columns.iterations], 0, std::int64_t{1} << 40, place_of(file, line, words[columns.iterations]));
     if (!iterations) return iterations.error();
     const auto figure = positive_number(words[columns.column], columns.bandwidth ? "a bandwidth" : "a time", place_of(file, line, words[columns.column]));
     if (!figure) return figure.error();

@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  constexpr std::array<std::string_view, 12> formats = {"nccl-tests", "hlo-stats", "meshslice-log", "csv", "nccl-tests", "nccl-json", "nccl-csv", "osu", "perftest", "training-log", "", ""};  // of the digits 0 to 9
+  constexpr std::array<std::string_view, 12> formats = {"nccl-tests", "hlo-stats", "meshslice-log", "csv", "nccl-tests", "nccl-json", "nccl-csv", "osu", "perftest", "training-log", "nccl-inspector", ""};  // of 0 to 9, : and ;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (const auto operations = podsim::profile_operations_in("hlo-stats", text, "fuzz", {.steps = data[0] & 1, .devices = data[0] & 3});
       !operations ? to_text(operations.error()).empty() : operations->operations.empty() || operations->steps < 1)

@@ -153,7 +153,7 @@ TEST(NcclTests, BadTextsAreToldWithTheirPlace) {
   EXPECT_EQ(error_of(import_nccl_tests(nccl_heading, "log")), "log:2:1: there is no row below this heading");
   const std::string row = "  1024  256  float  sum  -1  x10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
   EXPECT_EQ(error_of(import_nccl_tests(nccl_heading + row, "log")), "log:4:30: the time must be a positive number, got \"x10.0\"");
-  const std::string good = "  1024  256  float  sum  -1  10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
+  const std::string good = "  1024  256  float  sum  -1  10.0  0.10  0.18  0  10.0  0.1  0.2  0\n";
   EXPECT_EQ(error_of(import_nccl_tests("all_reduce_perf\n" + nccl_heading + good, "log")),
             "log:5:1: nothing tells how many devices took part: the text has no \"#  Rank\" lines; `devices` tells it");
   EXPECT_EQ(imported(import_nccl_tests("all_reduce_perf\n" + nccl_heading + good, "log", {.devices = 8})).observations.at(0).devices, 8);
@@ -195,6 +195,50 @@ TEST(NcclTests, APasteMayHaveLostItsHashesAndGainedMarks) {
   }
   const std::string bad = "  1024  256  float  sum  x10.0  1.00  1.00  0  10.0  1.0  1.0  0\n";
   EXPECT_EQ(error_of(import_nccl_tests(labelled("> ", nccl_error_heading + bad), "log")), "log:4:28: the time must be a positive number, got \"x10.0\"");
+}
+
+TEST(NcclTests, ARowMayLackItsFiguresInPlace) {
+  // As programs made of nccl-tests print it (Panlichen/nccl-tests), and a test that is killed in its last row.
+  const std::string whole = "  1048576  262144  float  sum  41.20  25.45  38.18  2e-07\n", begun = "  2097152  524288  float  sum\n";
+  const Imported result = imported(import_nccl_tests(nccl_ranks + nccl_error_heading + whole + begun, "log"));
+  ASSERT_EQ(result.observations.size(), 1U);
+  EXPECT_DOUBLE_EQ(result.observations[0].time.count(), 41.20e-6);
+  EXPECT_TRUE(notes_say(result, "1 row without a time skipped"));
+}
+
+TEST(NcclTests, OtherOutputMayStandInARow) {
+  // As NCCL_DEBUG=INFO breaks rows (NVIDIA/nccl, issue 1453).
+  const std::string row = "       16384          4096     float     sum      -1    89.04    0.18    0.32      0    88.91    0.18    0.32      0\n";
+  const std::string broken = "        8192          2048     float     sum      -1[0] h100-1:4978:4978 [0] NCCL INFO 8192 Bytes -> Algo 0 proto 0 time 26.549810\n"
+                             "h100-1:4978:4978 [0] NCCL INFO 8192 Bytes -> Algo 0 proto 0 time 26.549810\n"
+                             "    75.90    0.11    0.20      0h100-1:4978:4978 [0] NCCL INFO 8192 Bytes -> Algo 0 proto 0 time 26.549810\n"
+                             "    75.38    0.11    0.20      0\n";
+  const Imported result = imported(import_nccl_tests("all_reduce_perf\n" + nccl_ranks + nccl_heading + broken + row, "log"));
+  ASSERT_EQ(result.observations.size(), 2U);
+  EXPECT_EQ(result.observations[0].bytes, Bytes{8192});
+  EXPECT_DOUBLE_EQ(result.observations[0].time.count(), 75.90e-6) << "out of place";
+  EXPECT_DOUBLE_EQ(result.observations[1].time.count(), 89.04e-6);
+}
+
+TEST(NcclTests, ATimeThatContradictsItsBandwidthIsAnError) {
+  const std::string row = "  1048576  262144  float  sum  -1  100.0  1.05  1.57  0  99.0  10.6  15.9  0\n";
+  EXPECT_EQ(error_of(import_nccl_tests("all_reduce_perf\n" + nccl_ranks + nccl_heading + row, "log")),
+            "log:11:43: expected the bandwidth of 1048576 bytes in 100 us, 10.49 GB/s, found 1.05");
+}
+
+TEST(NcclTests, ABusBandwidthTellsThatRanksAreMissing) {
+  // As a page of AMD has it: two of eight ranks, and dots.
+  const std::string text = "all_reduce_perf\n# Using devices\n#  Rank  0 Group  0 Pid 657053 on smci350 device  0 [0000:75:00] AMD Instinct MI350X\n#  Rank  1 Group  0 Pid 657053 on smci350 device  1 [0000:05:00] AMD Instinct MI350X\n...\n" + nccl_heading +
+                           "  8589934592    2147483648     float     sum      -1    41644  206.27  360.97       0    40903  210.01  367.51       0\n";
+  EXPECT_EQ(error_of(import_nccl_tests(text, "log")), "log:9:1: expected a bus bandwidth of 206.27 GB/s, as all-reduce on 2 devices, found 360.97: are lines of ranks missing? `devices` tells how many there are");
+  EXPECT_EQ(imported(import_nccl_tests(text, "log", {.devices = 8})).observations.at(0).devices, 8);
+}
+
+TEST(NcclTests, TheNameOfTheFileTellsTheTestLast) {
+  const std::string text = nccl_ranks + nccl_heading + "  1024  256  float  none  -1  10.0  0.10  0.08  0  10.0  0.1  0.1  0\n";
+  const Imported result = imported(import_nccl_tests(text, "some/all_reduce/nccl_all_gather0.txt"));
+  EXPECT_EQ(result.observations.at(0).op, all_gather);
+  EXPECT_TRUE(notes_say(result, "all-gather by the file's name"));
 }
 
 const std::string hlo_collectives = "kind,hlo_op,input_shape,output_shape,input_bytes,output_bytes,occurrences,avg_self_time_us,in_megacore_fusion\n";
