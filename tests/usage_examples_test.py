@@ -26,7 +26,7 @@ FILES = {
     "calibrate": {"all_reduce.txt": "tests/golden/input/nccl.txt"},
     "diagnose": {"all_reduce.txt": "validation/diagnose/testdata/all_reduce_64.txt", "all_gather.json": "tests/golden/input/all_gather_64.json", "nccl_topo.xml": "topologies/nccl/testdata/azure_ndv5.xml"},
     "show topology": {"nccl_topo.xml": "topologies/nccl/testdata/ibm_h100.xml"},
-    "compare": {"ndv5/a.xml": "workloads/msccl/examples/halving_doubling_8.xml"},
+    "compare": {"ndv5/a.xml": "workloads/msccl/examples/halving_doubling_8.xml", "before.hlo": "workloads/differences/testdata/ring.hlo", "after.hlo": "workloads/differences/testdata/ring_gathered.hlo"},
     "validate": {"mine.csv": "validation/datasets/tpu_v5p_ppermute/observations.csv"},
 }
 # And what makes such files, where the tree has none.

@@ -5,8 +5,11 @@
 #include <map>
 #include <set>
 
+#include "sim/base/file_names.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/compare_modules.hpp"
 #include "tools/command/comparison_options.hpp"
+#include "tools/command/expect_option.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/record_option.hpp"
@@ -39,25 +42,44 @@ OptionGroup compare_options() {
       }
     return false;
   });
-  return joined({std::move(fields), comparison_options(), field_options({engine}), threads_option(), record_options(), output_options(table_json_csv)});
+  return joined({std::move(fields), comparison_options(), field_options({engine}), threads_option(), record_options(), expect_option(), output_options(table_json_csv_markdown)});
 }
+
+std::string equal_in(const Options& options) { return options.has("equal") ? options.text("equal") : ""; }
 
 /// --equal. Errors: those of make_equal().
 Expected<std::vector<TopologyCost>> on_equal_terms(std::vector<ComparedSystem>& compared, const Options& options) {
   std::vector<System> systems;
-  for (const ComparedSystem& on : compared) systems.push_back(on.system);
-  auto costs = make_equal(systems, options.has("equal") ? options.text("equal") : "");
+  std::vector<std::size_t> topologies;
+  for (const ComparedSystem& on : compared) systems.push_back(on.system), topologies.push_back(on.topology);
+  auto costs = make_equal(systems, topologies, equal_in(options));
   for (std::size_t s = 0; s < systems.size(); ++s) compared[s].system = std::move(systems[s]);
   return costs;
 }
 
-/// --crossover, on every system.
-Expected<std::vector<Crossovers>> crossovers_of(const std::vector<ComparedSystem>& systems, const Options& options, const RunOptions& how) {
+/// Mesh orders are no topologies of their own; one topology has nothing to be compared with unless it is asked for.
+void leave_topologies_once(std::vector<TopologyCost>& costs, const Options& options) {
+  std::set<std::string> names;
+  std::erase_if(costs, [&](const TopologyCost& cost) { return !names.insert(cost.name).second; });
+  if (costs.size() == 1 && !options.has("topology") && !options.has("equal")) costs.clear();
+}
+
+/// In which terms one verdict over all topologies stands; empty where machine values are varied, as each has its own.
+std::string terms_text(const std::vector<TopologyCost>& costs, const Options& options) {
+  if (options.given("vary")) return "";
+  const std::string terms = terms_of(costs, equal_in(options));
+  return terms.starts_with("not") ? terms + " (--equal bisection, ports or injection scales the links)" : terms;
+}
+
+/// --crossover, on every system; of a topology whose meshes are searched, on the best mesh.
+Expected<std::vector<Crossovers>> crossovers_of(const std::vector<ComparedSystem>& systems, const std::vector<RankedGroup>& ranked, const Options& options, const RunOptions& how) {
   std::vector<Crossovers> crossovers;
   for (const std::string& text : options.texts("crossover")) {
     const auto range = parse_crossover(text, option("crossover"));
     if (!range) return range.error();
     for (const ComparedSystem& on : systems) {
+      const auto is_best = [&](const RankedGroup& group) { return &systems[group.system] == &on; };
+      if (on.is_mesh_searched && std::ranges::none_of(ranked, is_best)) continue;
       auto found = find_crossovers(on, *range, how);
       if (!found) return found.error();
       crossovers.push_back(*std::move(found));
@@ -87,7 +109,7 @@ Expected<int> compare_module_and_print(const Options& options, Console& console)
     if (options.given(name)) return Diagnostic{option(name), "belongs to comparisons without --hlo"};
   if (options.texts("mesh").size() > 1) return Diagnostic{option("mesh"), "expected one mesh with --hlo"};
   const Format format = format_of(options);
-  if (format == Format::csv) return Diagnostic{option("format"), "expected table or json with --hlo, found csv"};
+  if (format == Format::csv || format == Format::markdown) return Diagnostic{option("format"), "expected table or json with --hlo, found " + options.text("format")};
   const Fields fields = compared_fields(options);
   auto how = run_options_of(fields, options, console);
   if (!how) return how.error();
@@ -111,7 +133,13 @@ Expected<int> compare_module_and_print(const Options& options, Console& console)
 
 Expected<int> compare_and_print(const Options& options, Console& console) {
   if (options.given("algorithm") && options.given("algorithms")) return Diagnostic{option("algorithm"), "expected --algorithm or --algorithms, found both"};
+  if (options.has("with")) {
+    if (!options.has("hlo")) return Diagnostic{option("with"), "expected two modules, --hlo OLD --with NEW, found one"};
+    return compare_modules_and_print(options, console);
+  }
+  if (options.has("expect")) return Diagnostic{option("expect"), "belongs to two modules, --hlo OLD --with NEW"};
   if (options.has("hlo")) return compare_module_and_print(options, console);
+  if (format_of(options) == Format::markdown) return Diagnostic{option("format"), "expected table, json or csv, found markdown, which two modules have, --hlo OLD --with NEW"};
   auto how = run_options_of(fields_of(options), options, console);
   if (!how) return how.error();
   const auto record = record_request(options);
@@ -125,10 +153,11 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   told.notes = notes_of(*setup, options);
   const std::vector<std::string> doubts = warn(doubts_about(*setup), console);
   told.notes.insert(told.notes.end(), doubts.begin(), doubts.end());
-  if (options.has("topology") || options.has("equal")) {
+  if (options.has("topology") || options.has("equal") || setup->topologies > 1) {
     auto costs = on_equal_terms(setup->systems, options);
     if (!costs) return costs.error();
     told.topologies = *std::move(costs);
+    if (!options.given("vary")) leave_topologies_once(told.topologies, options);
   }
   std::size_t top = 0;
   if (options.has("top")) {
@@ -143,9 +172,9 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   told.rows = std::move(comparison->rows);
   for (const auto* skipped : {&setup->skipped, &comparison->skipped})
     for (const Skipped& entry : *skipped) told.skipped.push_back({entry.what, to_text(in_options(entry.why))});
-  told.verdicts = verdicts(comparison->by_system);
+  told.verdicts = verdicts(comparison->by_system, terms_text(told.topologies, options));
   if (!told.rows.empty() && !how->stopped()) {
-    auto crossovers = crossovers_of(setup->systems, options, *how);
+    auto crossovers = crossovers_of(setup->systems, comparison->by_system, options, *how);
     if (!crossovers) return crossovers.error();
     told.crossovers = *std::move(crossovers);
   }
@@ -188,8 +217,10 @@ std::vector<std::string> with_range_of_sizes(std::vector<std::string> words) {
 int compare_verb(const std::vector<std::string>& all_words, Console& console) {
   const std::vector<std::string> arguments = with_range_of_sizes(all_words);
   const bool names_files = std::any_of(arguments.begin(), arguments.end(), [](const std::string& word) { return word == "--msccl" || word.starts_with("--msccl="); });
+  const bool begins_with_file = !arguments.empty() && file_exists(arguments.front());  // OLD.hlo NEW.hlo
+  const bool begins_with_module = arguments.size() > 1 && arguments.front() == "module" && file_exists(arguments[1]);
   static const OptionGroup described = compare_options();  // programs call it often
-  return perform(arguments, described, "compare", console, &compare_and_print, names_files ? "msccl" : nullptr);
+  return perform(arguments, described, "compare", console, &compare_and_print, names_files ? "msccl" : begins_with_file || begins_with_module ? "with" : nullptr);
 }
 
 }  // namespace podsim

@@ -16,11 +16,12 @@ OptionGroup comparison_options() {
           {"vary", written_as(Form::pairs, words("PATH=VALUE,...")),
            "each of these values of the machine, as --set takes them, in a column of its own; repeatable: every combination", true},
           {"equal", word("bisection|ports|injection"),
-           "scales the links of every topology but the first, so that these are the same: bisection bandwidth, the bandwidth of all "
+           "several topologies: scales the links of every topology but the first, so that these are the same: bisection bandwidth, the bandwidth of all "
            "ports, or that out of a chip"},
+          {"with", no_field(input_file("MODULE")), "with --hlo: that module after a change. Step time, memory and collectives of both, those first whose exposed time changed most; also written `podsim compare OLD.hlo NEW.hlo`"},
           {"crossover", written_as(Form::pairs, words("PATH=lo..hi")),
            "who wins where as a machine value goes from lo to hi, each algorithm at its best slice count; repeatable"},
-          {"top", word("N"), "only the N best rows of each size; what cannot be among them is not simulated to its end", true}};
+          {"top", word("N"), "only the N best rows of each size, and the best of each topology; what cannot be among them is not simulated to its end", true}};
 }
 
 Fields compared_fields(const Options& options) {
@@ -53,13 +54,15 @@ std::vector<std::string> notes_of(const ComparisonSetup& setup, const Options& o
   const std::vector<std::string> meshes = options.texts("mesh");
   if (std::find(meshes.begin(), meshes.end(), "all") != meshes.end()) return notes;
   std::set<std::string> noted;  // the same system with another machine value
-  for (const ComparedSystem& on : setup.systems)
+  for (const ComparedSystem& on : setup.systems) {
+    if (on.is_mesh_searched) continue;  // every mesh is tried
     for (const std::string& note : alignment_notes(on.system)) {
       const std::string& topology = on.system.joined_by.name;
       std::string placed =
           fmt::format("{} {}{}: {}", on.system.machine.name, to_text(on.system.slice), topology.empty() ? "" : " " + topology, note);
       if (noted.insert(placed).second) notes.push_back(std::move(placed));
     }
+  }
   return notes;
 }
 

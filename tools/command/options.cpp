@@ -60,7 +60,7 @@ std::string shown_name(const OptionSpec& spec) {
 
 bool is_option(const std::string& word) { return word.size() >= 2 && word.front() == '-'; }
 
-constexpr std::array<std::string_view, 3> format_names{"table", "json", "csv"};  // as the enum has them
+constexpr std::array<std::string_view, 4> format_names{"table", "json", "csv", "markdown"};  // as the enum has them
 
 }  // namespace
 

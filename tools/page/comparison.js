@@ -59,7 +59,7 @@ function comparisonHead(record) {
 
 /** How far a row is behind the fastest of those with the same problem on the same machine. */
 function behindBest(rows) {
-  const place = (row) => ["machine", "slice", "topology", "mesh", "vary", "pods", "fail", "degrade", "collective", "axis", "bytes", "batch", "sequence"]
+  const place = (row) => ["machine", "slice", "topology", "mesh", "mesh_order", "vary", "pods", "fail", "degrade", "collective", "axis", "bytes", "batch", "sequence"]
     .map((key) => inputText(key, row[key]) ?? "").join("\n");
   const best = new Map();
   for (const row of rows) if (isNumber(row.makespan_s)) best.set(place(row), Math.min(best.get(place(row)) ?? Infinity, row.makespan_s));
@@ -119,10 +119,10 @@ function crossovers({result}) {
 
 function topologies({result}) {
   const found = result.topologies ?? [], rate = (value) => value === null ? "unlimited" : rateText(value);
-  const rows = found.map((t) => [t.topology, t.links, t.switch_ports, rate(t.total_bandwidth_bytes_per_s), rate(t.injection_bandwidth_bytes_per_s),
+  const rows = found.map((t) => [t.topology, t.links, t.links_of_a_chip ?? "", t.switch_ports, rate(t.total_bandwidth_bytes_per_s), rate(t.injection_bandwidth_bytes_per_s),
     rate(t.bisection_bandwidth_bytes_per_s), `x ${numberText(t.link_scale)}`]);
   return found.length === 0 ? null : section("topologies", "What the topologies have",
-    table(["topology", "links", "switch ports", "all links", "out of a chip", "bisection", "link speed"], rows));
+    table(["topology", "links", "of a chip", "switch ports", "all links", "out of a chip", "bisection", "link speed"], rows));
 }
 
 const comparisonSections = [variants, timeAgainstMemory, crossovers, topologies, ({result}) => leftOut(result.skipped ?? []), missing];

@@ -43,6 +43,11 @@ bool has_idle_devices(const std::vector<Row>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.changes.idle_devices > 0; });
 }
 
+/// Whether several are compared.
+bool has_mesh_orders(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.mesh_order != rows.front().mesh_order; });
+}
+
 /// Of programs with transforms or linear systems.
 bool has_kernels(const Row& row) { return row.problem.program && !row.problem.program->kernels.empty(); }
 
@@ -99,6 +104,8 @@ std::string result_csv(const std::vector<Row>& rows) {
     for (std::string& heading : further_headings(rows.front())) headings.push_back(std::move(heading));
   const bool idle = has_idle_devices(rows);
   if (idle) headings.emplace_back("idle_devices");
+  const bool orders = has_mesh_orders(rows);
+  if (orders) headings.emplace_back("mesh_order");
   std::string text = csv_row(headings);
   for (const Row& row : rows) {
     const Result& r = row.result;
@@ -130,6 +137,7 @@ std::string result_csv(const std::vector<Row>& rows) {
                                    std::to_string(row.changes.slow_devices)};
     for (std::string& cell : further_cells(row)) cells.push_back(std::move(cell));
     if (idle) cells.push_back(std::to_string(row.changes.idle_devices));
+    if (orders) cells.push_back(row.mesh_order);
     text += csv_row(cells);
   }
   return text;
@@ -172,9 +180,9 @@ namespace {
 
 std::string topologies_table(const std::vector<TopologyCost>& topologies) {
   const auto rate = [](BytesPerSecond r) { return to_text(r); };
-  std::vector<std::vector<std::string>> rows{{"topology", "links", "switch ports", "all links", "out of a chip", "bisection", "link speed"}};
+  std::vector<std::vector<std::string>> rows{{"topology", "links", "of a chip", "switch ports", "all links", "out of a chip", "bisection", "link speed"}};
   for (const TopologyCost& t : topologies)
-    rows.push_back({t.name, std::to_string(t.links), std::to_string(t.switch_ports), rate(t.total), rate(t.injection), rate(t.bisection),
+    rows.push_back({t.name, std::to_string(t.links), std::to_string(t.links_of_a_chip), std::to_string(t.switch_ports), rate(t.total), rate(t.injection), rate(t.bisection),
                     fmt::format("x {:.3g}", t.scale)});
   return table(rows, 1);
 }
@@ -183,6 +191,7 @@ Json json_of(const TopologyCost& t) {
   const auto number = [](BytesPerSecond r) { return is_unlimited(r) ? Json() : Json(r.count()); };
   return Json{{"topology", t.name},
               {"links", t.links},
+              {"links_of_a_chip", t.links_of_a_chip},
               {"switch_ports", t.switch_ports},
               {"total_bandwidth_bytes_per_s", number(t.total)},
               {"injection_bandwidth_bytes_per_s", number(t.injection)},
@@ -257,6 +266,7 @@ std::vector<Column> pod_columns(const std::vector<Row>& rows) {
   std::vector<Column> columns{{"machine", [](const Row& row) { return row.result.machine; }},
                               {"slice", slice_and_changes},
                               {"mesh", [](const Row& row) { return mesh_text(row.result); }}};
+  if (has_mesh_orders(rows)) columns.push_back({"mesh order", [](const Row& row) { return row.mesh_order; }});
   if (has_idle_devices(rows)) columns.push_back({"idle devices", [](const Row& row) { return std::to_string(row.changes.idle_devices); }});
   for (std::size_t v = 0; v < first.varied.size(); ++v)
     columns.push_back({first.varied[v].path, [v](const Row& row) { return row.varied[v].value; }});

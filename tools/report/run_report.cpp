@@ -283,6 +283,7 @@ Json row_json(const Row& row) {
   json.set("dataflow", or_null(row.problem.dataflow));
   json.set("slice_count", or_null(row.problem.slice_count));
   json.set("topology", or_null(row.changes.topology));
+  if (row.mesh_order != "row-major" && !row.mesh_order.empty() && row.problem.hlo == nullptr) json.set("mesh_order", Json{{"order", row.mesh_order}, {"assumed", false}});
   if (row.changes.slices > 1) json.set("pods", row.changes.slices);
   if (!row.changes.broken.empty()) json.set("fail", row.changes.broken);
   if (!row.changes.slowed.empty()) json.set("degrade", row.changes.slowed);

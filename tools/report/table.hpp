@@ -10,8 +10,9 @@
 namespace podsim {
 
 /// Output formats.
-enum class Format { table, json, csv };
+enum class Format { table, json, csv, markdown };
 inline constexpr std::array table_json_csv{Format::table, Format::json, Format::csv};
+inline constexpr std::array table_json_csv_markdown{Format::table, Format::json, Format::csv, Format::markdown};
 inline constexpr std::array table_json{Format::table, Format::json};
 inline constexpr std::array table_only{Format::table};
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
@@ -43,10 +44,16 @@ std::string topology_of(const Row& row) {
   return fmt::format("{} {}{}{}", row.result.machine, row.result.slice, changes.empty() ? "" : " ", changes);
 }
 
-/// "tpu_v4 4x8x8 row=32,col=8 (hypothetical)"
+/// "", " snake"
+std::string order_of(const Row& row) { return row.mesh_order == "row-major" ? "" : " " + row.mesh_order; }
+
+/// "tpu_v4 4x8x8 row=32,col=8 snake (hypothetical)"
 std::string place_of(const Row& row) {
-  return fmt::format("{} {}{}{}", topology_of(row), mesh_text(row.result), row.varied.empty() ? "" : " " + to_text(row.varied), row.result.hypothetical ? " (hypothetical)" : "");
+  return fmt::format("{} {}{}{}{}", topology_of(row), mesh_text(row.result), order_of(row), row.varied.empty() ? "" : " " + to_text(row.varied), row.result.hypothetical ? " (hypothetical)" : "");
 }
+
+/// With its mesh, where that is not the mesh of the best: each variant has its own best one.
+std::string name_beside(const Row& best, const Row& row) { return name_of(row) + (row.result.mesh == best.result.mesh ? "" : " on " + mesh_text(row.result)); }
 
 /// How much longer than the best.
 std::string margin(const Row& best, const Row& row) {
@@ -65,7 +72,7 @@ std::string slice_counts_around(const Row& best, const std::vector<Row>& rows) {
   }
   std::string text;
   for (const Row* neighbour : {below, above})
-    if (neighbour) text += fmt::format(" S={} is {}: {}.", *neighbour->problem.slice_count, margin(best, *neighbour), why(best, *neighbour));
+    if (neighbour) text += fmt::format(" S={}{} is {}: {}.", *neighbour->problem.slice_count, neighbour->result.mesh == best.result.mesh ? "" : " on " + mesh_text(neighbour->result), margin(best, *neighbour), why(best, *neighbour));
   if (!below != !above) text += fmt::format(" S={} is at the {} of the range asked for.", *best.problem.slice_count, below ? "upper end" : "lower end");
   return text;
 }
@@ -80,7 +87,7 @@ std::string verdict_on_collectives(const std::vector<Row>& rows) {
                   best.problem.algorithm, time_text(best.result.makespan_s), bandwidths ? ", busbw " + to_text(bandwidths->bus) : "");
   if (rows.size() > 1) {
     const Row& other = rows[1];
-    text += fmt::format("; {} takes {} ({})", other.problem.algorithm, time_text(other.result.makespan_s), margin(best, other));
+    text += fmt::format("; {} takes {} ({})", name_beside(best, other), time_text(other.result.makespan_s), margin(best, other));
   }
   return text + ".";
 }
@@ -105,7 +112,7 @@ std::string verdict(const std::vector<Row>& rows) {
   std::string text = fmt::format("{}: {} wins with {}", place_of(best), name_of(best), time_text(best.result.makespan_s));
   const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.problem.algorithm != best.problem.algorithm; });
   if (other != rows.end())
-    text += fmt::format("; {} takes {} ({}): {}", name_of(*other), time_text(other->result.makespan_s), margin(best, *other), why(best, *other));
+    text += fmt::format("; {} takes {} ({}): {}", name_beside(best, *other), time_text(other->result.makespan_s), margin(best, *other), why(best, *other));
   text += "." + slicing(rows);
   return best.problem.slice_count ? text + slice_counts_around(best, rows) : text;
 }
@@ -129,13 +136,27 @@ std::vector<Contest> contests_of(const std::vector<RankedGroup>& by_system) {
   return contests;
 }
 
-/// Of each topology the mesh on which it is fastest; of one topology all meshes. The fastest first.
-std::vector<const RankedGroup*> ranked(const std::vector<const RankedGroup*>& systems, bool one_topology) {
+/// What the systems of a contest differ in.
+enum class Rivals : std::uint8_t { topologies, orders, meshes };
+
+Rivals rivals_of(const Contest& contest) {
+  const Row& first = contest.systems.front()->rows.front();
+  const auto all = [&](const auto& same) { return std::ranges::all_of(contest.systems, [&](const RankedGroup* system) { return same(system->rows.front()); }); };
+  if (!all([&](const Row& row) { return topology_of(row) == topology_of(first); })) return Rivals::topologies;
+  return all([&](const Row& row) { return row.mesh_order == first.mesh_order; }) ? Rivals::meshes : Rivals::orders;
+}
+
+/// Of each rival the mesh on which it is fastest. The fastest first.
+std::vector<const RankedGroup*> ranked(const Contest& contest, Rivals rivals) {
   const auto time = [](const RankedGroup* system) { return system->rows.front().result.makespan_s; };
+  const auto name = [&](const RankedGroup* system) {
+    const Row& row = system->rows.front();
+    return topology_of(row) + order_of(row) + (rivals == Rivals::meshes ? mesh_text(row.result) : "");
+  };
   std::vector<const RankedGroup*> best;
-  for (const RankedGroup* system : systems) {
-    const auto same = std::find_if(best.begin(), best.end(), [&](const RankedGroup* known) { return topology_of(known->rows.front()) == topology_of(system->rows.front()); });
-    if (one_topology || same == best.end())
+  for (const RankedGroup* system : contest.systems) {
+    const auto same = std::ranges::find_if(best, [&](const RankedGroup* known) { return name(known) == name(system); });
+    if (same == best.end())
       best.push_back(system);
     else if (time(system) < time(*same))
       *same = system;
@@ -144,13 +165,22 @@ std::vector<const RankedGroup*> ranked(const std::vector<const RankedGroup*>& sy
   return best;
 }
 
+/// "12 topologies, each at its best mesh"
+std::string heading_of(const std::vector<const RankedGroup*>& best, Rivals rivals, bool has_other_meshes) {
+  const std::string count = fmt::format("{} {}", best.size(), rivals == Rivals::topologies ? "topologies" : rivals == Rivals::orders ? "mesh orders" : "meshes");
+  if (rivals == Rivals::meshes) return count;
+  if (has_other_meshes) return count + ", each at its best mesh";
+  const auto mesh = [](const RankedGroup* system) { return mesh_text(system->rows.front().result); };
+  const bool is_one_mesh = std::ranges::all_of(best, [&](const RankedGroup* system) { return mesh(system) == mesh(best.front()); });
+  return count + (is_one_mesh ? ", all on mesh " + mesh(best.front()) : ", each on a mesh of its own");
+}
+
 constexpr std::size_t most_named = 6;
 
-/// Which topology, or which mesh of one, is fastest.
-std::string verdict_across(const std::vector<const RankedGroup*>& best, bool one_topology) {
+/// Which topology, or which mesh order or mesh of one, is fastest.
+std::string verdict_across(const std::vector<const RankedGroup*>& best, const std::string& heading) {
   const Row& first = best.front()->rows.front();
-  std::string text = fmt::format("{} {}: {}: {} wins with {}", best.size(), one_topology ? "meshes" : "topologies, each at its best mesh", place_of(first), name_of(first),
-                                 time_text(first.result.makespan_s));
+  std::string text = fmt::format("{}: {}: {} wins with {}", heading, place_of(first), name_of(first), time_text(first.result.makespan_s));
   for (std::size_t i = 1; i < std::min(best.size(), most_named); ++i) {
     const Row& row = best[i]->rows.front();
     text += fmt::format("; {}: {} takes {} ({}){}", place_of(row), name_of(row), time_text(row.result.makespan_s), margin(first, row),
@@ -161,14 +191,19 @@ std::string verdict_across(const std::vector<const RankedGroup*>& best, bool one
 
 }  // namespace
 
-std::vector<std::string> verdicts(const std::vector<RankedGroup>& by_system) {
+std::vector<std::string> verdicts(const std::vector<RankedGroup>& by_system, const std::string& terms) {
   std::vector<std::string> texts;
   for (const Contest& contest : contests_of(by_system)) {
-    const std::string topology = topology_of(contest.systems.front()->rows.front());
-    const bool one_topology = std::all_of(contest.systems.begin(), contest.systems.end(), [&](const RankedGroup* system) { return topology_of(system->rows.front()) == topology; });
-    const std::vector<const RankedGroup*> best = ranked(contest.systems, one_topology);
-    if (best.size() > 1) texts.push_back(verdict_across(best, one_topology));
-    for (std::size_t i = 0; i < (one_topology ? 1 : std::min(best.size(), most_named)); ++i) texts.push_back(verdict(best[i]->rows));
+    const Rivals rivals = rivals_of(contest);
+    const std::vector<const RankedGroup*> best = ranked(contest, rivals);
+    const bool are_several = best.size() > 1;
+    if (are_several) {
+      const std::string heading = heading_of(best, rivals, std::ranges::any_of(contest.systems, [](const RankedGroup* system) { return system->meshes > 1; }));
+      const bool says_terms = rivals == Rivals::topologies && texts.empty() && !terms.empty();
+      texts.push_back(verdict_across(best, heading) + (says_terms ? " The comparison is " + terms + "." : ""));
+    }
+    for (std::size_t i = 0; i < (rivals == Rivals::meshes ? 1 : std::min(best.size(), most_named)); ++i)
+      if (!are_several || best[i]->rows.size() > 1) texts.push_back(verdict(best[i]->rows));
   }
   return texts;
 }

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <mutex>
+#include <set>
 #include <span>
 #include <tuple>
 
 #include "sim/base/thread_pool.hpp"
 #include "sim/model/task_cost.hpp"
+#include "workloads/scenario/best_times.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/plan_choice.hpp"
+#include "workloads/scenario/port_bound.hpp"
 #include "workloads/scenario/renamed_axes.hpp"
 
 namespace podsim {
@@ -33,39 +35,6 @@ struct PlannedVariant {
   };
   Like like{};  // what takes as long on an earlier system, whose axes have other names
   bool is_to_play = true;
-};
-
-/// The best times of each group so far, shared by runs at work.
-class BestTimes {
- public:
-  /// 0: all are wanted.
-  explicit BestTimes(std::size_t most) : most_{most} {}
-
-  [[nodiscard]] bool wants_all() const { return most_ == 0; }
-  /// A run that ends later is not among the best of any of these groups.
-  [[nodiscard]] Picoseconds limit(const std::vector<std::size_t>& groups) {
-    if (wants_all()) return end_of_clock;
-    const std::scoped_lock lock{mutex_};
-    Picoseconds limit;
-    for (const std::size_t group : groups) {
-      const std::vector<Picoseconds>& times = times_[group];
-      limit = std::max(limit, times.size() < most_ ? end_of_clock : times.back());
-    }
-    return limit;
-  }
-  void add(const std::vector<std::size_t>& groups, Picoseconds time) {
-    const std::scoped_lock lock{mutex_};
-    for (const std::size_t group : groups) {
-      std::vector<Picoseconds>& times = times_[group];
-      times.insert(std::upper_bound(times.begin(), times.end(), time), time);
-      if (times.size() > most_) times.resize(most_);
-    }
-  }
-
- private:
-  std::size_t most_;
-  std::mutex mutex_;
-  std::map<std::size_t, std::vector<Picoseconds>> times_;
 };
 
 /// The earlier variant of the same collective that names what `auto` chose.
@@ -129,16 +98,7 @@ Expected<Row> with_passes(Row row, const System& system, PlannedWorkload planned
   return row;
 }
 
-/// Alone, as it uses all threads to choose the plan.
-Expected<Row> workload_row(const ComparedSystem& on, const Variant& variant, const RunOptions& given) {
-  RunOptions options = given;
-  options.control.record = false;
-  const auto planned = choose_plan(on.system, std::get<WorkloadSpec>(variant.problem), options);
-  if (!planned) return planned.error();
-  auto row = finished_row(simulate(on.system, ProblemSpec{*planned}, options));
-  if (!row || !variant.passes_apart || planned->pass != Pass::both) return row;
-  return with_passes(*std::move(row), on.system, *planned, options);
-}
+std::string what_of(const ComparedSystem& on, const Variant& variant) { return on.name + ", " + variant.name; }
 
 /// Notes what does not apply. Work that was cancelled is not noted. Errors: `why` itself, where the computer failed: that is no property of `what`.
 Status skip(std::string what, const Diagnostic& why, std::vector<Skipped>& skipped) {
@@ -159,7 +119,7 @@ struct PlannedSystem {
 struct Planned {
   const ComparedSystem* on;
   PlannedVariant* plan;
-  std::vector<std::size_t> groups;  // of all variants that have its row
+  std::vector<const Variant*> variants;  // that have its row
 };
 
 /// On each system the variants that take as long as on an earlier one, whose axes have other names.
@@ -210,7 +170,7 @@ std::vector<Together> to_play(std::span<PlannedSystem> systems) {
       });
       Planned planned{system.on, &plan, {}};
       for (const PlannedVariant& other : system.variants)
-        if (other.same_as == p && other.posed) planned.groups.push_back(other.variant->group);
+        if (other.same_as == p && other.posed) planned.variants.push_back(other.variant);
       if (group == groups.end())
         groups.push_back({std::move(planned)});
       else
@@ -220,12 +180,12 @@ std::vector<Together> to_play(std::span<PlannedSystem> systems) {
 }
 
 void play_one(const Planned& planned, const RunOptions& options, BestTimes& best) {
-  const auto& [on, plan, groups] = planned;
+  const auto& [on, plan, variants] = planned;
   RunOptions within = options;
-  within.control.limit = best.limit(groups);
+  within.control.limit = best.limit(*on, variants);
   auto run = has_alternatives(*on) ? simulate(on->system, plan->variant->problem, within) : simulate(plan->posed->system, plan->posed->problem, within);
   plan->slower = run && run->timeline.interrupted && !options.stopped();
-  if (run && !run->timeline.interrupted) best.add(groups, run->timeline.makespan);
+  if (run && !run->timeline.interrupted) best.add(*on, variants, run->timeline.makespan);
   plan->row = finished_row(std::move(run));
 }
 
@@ -235,13 +195,18 @@ Picoseconds least_by_cuts(const ProblemSummary& problem) {
   return Picoseconds{static_cast<std::int64_t>(problem.collective->bound->count() * (1 - 1e-6) * 1e12)};
 }
 
+/// By the links of a chip, but for rounding.
+Picoseconds least_by_ports(const PosedProblem& posed) {
+  return Picoseconds{static_cast<std::int64_t>(least_port_time(posed.system, posed.problem.schedule).count() * (1 - 1e-6) * 1e12)};
+}
+
 /// None of them takes less.
 Picoseconds least_time(const Together& together) {
   Picoseconds least = end_of_clock;
   for (const Planned& planned : together) {
     const PosedProblem& posed = *planned.plan->posed;
     // Of alternatives, which place devices otherwise, only what the cuts of the topology say.
-    const Picoseconds core = has_alternatives(*planned.on) ? Picoseconds{} : least_core_time(posed.system.machine, posed.problem.schedule);
+    const Picoseconds core = has_alternatives(*planned.on) ? Picoseconds{} : std::max(least_core_time(posed.system.machine, posed.problem.schedule), least_by_ports(posed));
     least = std::min(least, std::max(core, least_by_cuts(posed.problem.summary)));
   }
   return least;
@@ -249,7 +214,7 @@ Picoseconds least_time(const Together& together) {
 
 /// Whether all are slower than the best, as their bound shows.
 bool are_slower(const Together& together, Picoseconds bound, BestTimes& best) {
-  return std::all_of(together.begin(), together.end(), [&](const Planned& planned) { return bound > best.limit(planned.groups); });
+  return std::all_of(together.begin(), together.end(), [&](const Planned& planned) { return bound > best.limit(*planned.on, planned.variants); });
 }
 
 /// With `best.wants_all()` in any order, otherwise in that of the bounds; where these are equal, as on all meshes of a slice with a broken cable, what `auto` chose first, as it tells soonest
@@ -294,37 +259,65 @@ Expected<ComparedRows> rows_of(const PlannedSystem& system) {
   for (const PlannedVariant& plan : system.variants) {
     const auto& row = system.variants[plan.same_as].row;
     if (plan.posed && system.variants[plan.same_as].slower) {
-      ++result.slower;
+      result.slower.push_back(plan.variant);
       continue;
     }
     if (!plan.posed || !row) {
-      if (auto ok = skip(system.on->name + ", " + plan.variant->name, !plan.posed ? plan.posed.error() : row.error(), result.skipped); !ok) return ok.error();
+      if (auto ok = skip(what_of(*system.on, *plan.variant), !plan.posed ? plan.posed.error() : row.error(), result.skipped); !ok) return ok.error();
       continue;
     }
     result.rows.push_back(*row);
     result.rows.back().problem = plan.posed->problem.summary;
     result.rows.back().group = plan.variant->group;
+    result.variants.push_back(plan.variant);
   }
   return result;
 }
 
 bool has_workloads(const ComparedSystem& on) { return !on.variants.empty() && std::holds_alternative<WorkloadSpec>(on.variants.front().problem); }
 
-/// Each alone, as it uses all threads to choose its plan.
-Expected<ComparedRows> simulate_workloads(const ComparedSystem& on, const RunOptions& options) {
-  ComparedRows result;
-  for (const Variant& variant : on.variants) {
+/// A workload's row, and the number of its mesh among these of one topology: that of the fastest plan.
+struct RowOnMesh {
+  std::size_t mesh = 0;
+  Row row;
+};
+Expected<RowOnMesh> workload_row(const std::vector<const ComparedSystem*>& meshes, const Variant& variant, const RunOptions& given) {
+  RunOptions options = given;
+  options.control.record = false;
+  std::vector<System> systems;
+  for (const ComparedSystem* on : meshes) systems.push_back(on->system);
+  const auto found = choose_plan(std::move(systems), std::get<WorkloadSpec>(variant.problem), options);
+  if (!found) return found.error();
+  const System& system = meshes[found->system]->system;
+  auto row = finished_row(simulate(system, ProblemSpec{found->planned}, options));
+  if (row && variant.passes_apart && found->planned.pass == Pass::both) row = with_passes(*std::move(row), system, found->planned, options);
+  if (!row) return row.error();
+  return RowOnMesh{found->system, *std::move(row)};
+}
+
+/// Of each mesh. Each variant alone, as it uses all threads to choose its plan.
+Expected<std::vector<ComparedRows>> simulate_workloads(const std::vector<const ComparedSystem*>& meshes, const RunOptions& options) {
+  std::vector<ComparedRows> results(meshes.size());
+  const ComparedSystem& first = *meshes.front();
+  for (const Variant& variant : first.variants) {
     if (options.stopped()) break;
-    const std::string what = on.name + ", " + variant.name;
-    options.count(static_cast<std::size_t>(&variant - on.variants.data()), on.variants.size());
+    const std::string what = what_of(first, variant);
+    options.count(static_cast<std::size_t>(&variant - first.variants.data()), first.variants.size());
     options.tell(what);
-    auto row = workload_row(on, variant, options);
-    if (row)
-      result.rows.push_back(*std::move(row));
-    else if (auto ok = skip(what, row.error(), result.skipped); !ok)
+    auto found = workload_row(meshes, variant, options);
+    if (found)
+      results[found->mesh].rows.push_back(std::move(found->row)), results[found->mesh].variants.push_back(&variant);
+    else if (auto ok = skip(what, found.error(), results.front().skipped); !ok)
       return ok.error();
   }
-  return result;
+  return results;
+}
+
+/// The meshes of a topology that are searched, from this one on; otherwise this one alone.
+std::vector<const ComparedSystem*> meshes_from(const std::vector<const ComparedSystem*>& systems, std::size_t first) {
+  std::vector<const ComparedSystem*> meshes;
+  for (std::size_t s = first; s < systems.size() && (s == first || (systems[s]->is_mesh_searched && systems[s]->topology == systems[first]->topology)); ++s) meshes.push_back(systems[s]);
+  return meshes;
 }
 
 /// Where those begin that differ from this one by more than values of the machine.
@@ -352,63 +345,121 @@ std::vector<Expected<ComparedRows>> simulate_on(const std::vector<const Compared
   take_rows(planned);
   play_all(all_to_play(systems, planned), options, best);
   std::vector<Expected<ComparedRows>> results;
-  for (const PlannedSystem& system : planned) results.push_back(has_workloads(*system.on) ? simulate_workloads(*system.on, options) : rows_of(system));
+  while (results.size() < systems.size()) {
+    const std::size_t s = results.size();
+    if (!has_workloads(*systems[s])) {
+      results.push_back(rows_of(planned[s]));
+      continue;
+    }
+    const std::vector<const ComparedSystem*> meshes = meshes_from(systems, s);
+    auto found = simulate_workloads(meshes, options);
+    for (std::size_t m = 0; m < meshes.size(); ++m) results.push_back(found ? Expected<ComparedRows>{std::move((*found)[m])} : found.error());
+  }
   return results;
 }
 
-/// A row and its system's number.
+/// A row with its system's number and its variant.
 struct RowOn {
   std::size_t system = 0;
+  const Variant* variant = nullptr;
   Row row;
 };
 
-/// Leaves the best of each group, in order.
-void rank(std::vector<RowOn>& rows, std::size_t top) {
+/// Leaves the best of each group, and of each group on each topology, in order.
+void rank(const std::vector<ComparedSystem>& systems, std::vector<RowOn>& rows, std::size_t top) {
   std::stable_sort(rows.begin(), rows.end(), [](const RowOn& a, const RowOn& b) {
     return std::tie(a.row.group, a.row.result.makespan_s) < std::tie(b.row.group, b.row.result.makespan_s);
   });
   if (top == 0) return;
   std::map<std::size_t, std::size_t> kept;
-  std::erase_if(rows, [&](const RowOn& row) { return ++kept[row.row.group] > top; });
+  std::set<std::pair<std::size_t, std::size_t>> topologies;
+  std::erase_if(rows, [&](const RowOn& row) {
+    const bool is_best_of_topology = topologies.insert({systems[row.system].topology, row.row.group}).second;
+    return ++kept[row.row.group] > top && !is_best_of_topology;
+  });
+}
+
+/// Leaves of variants on searched meshes the fastest row.
+void keep_fastest_meshes(const std::vector<ComparedSystem>& systems, std::vector<RowOn>& rows) {
+  std::map<OnTopology, const RowOn*> fastest;
+  for (const RowOn& row : rows) {
+    const auto [known, is_first] = fastest.try_emplace(on_topology(systems[row.system], *row.variant), &row);
+    if (!is_first && row.row.result.makespan_s < known->second->row.result.makespan_s) known->second = &row;
+  }
+  std::vector<RowOn> kept;
+  for (RowOn& row : rows)
+    if (!systems[row.system].is_mesh_searched || fastest.at(on_topology(systems[row.system], *row.variant)) == &row) kept.push_back(std::move(row));
+  rows = std::move(kept);
+}
+
+/// What was skipped on one of the meshes that are searched, once, if it applies to none of them.
+void keep_what_never_applies(const std::vector<ComparedSystem>& systems, const std::set<OnTopology>& applied, std::vector<Skipped>& skipped) {
+  std::map<std::string, OnTopology> searched;
+  for (const ComparedSystem& on : systems)
+    if (on.is_mesh_searched)
+      for (const Variant& variant : on.variants) searched.emplace(what_of(on, variant), on_topology(on, variant));
+  std::set<OnTopology> told;
+  std::erase_if(skipped, [&](const Skipped& entry) {
+    const auto found = searched.find(entry.what);
+    return found != searched.end() && (applied.contains(found->second) || !told.insert(found->second).second);
+  });
+}
+
+/// The rows by system and group; of topologies whose meshes are searched by topology and group.
+std::vector<RankedGroup> by_system(const std::vector<ComparedSystem>& systems, std::vector<RowOn> rows) {
+  const auto place = [&](const RowOn& row) {
+    const ComparedSystem& on = systems[row.system];
+    return std::tuple{on.topology, on.is_mesh_searched ? 0 : row.system, row.row.group};
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const RowOn& a, const RowOn& b) { return place(a) < place(b); });
+  std::vector<RankedGroup> ranked;
+  std::optional<decltype(place(rows.front()))> before;
+  for (RowOn& row : rows) {
+    const auto here = place(row);
+    if (here != before) ranked.push_back({row.system, {}, static_cast<std::size_t>(std::ranges::count(systems, systems[row.system].topology, &ComparedSystem::topology))});
+    before = here;
+    ranked.back().rows.push_back(std::move(row.row));
+  }
+  return ranked;
 }
 
 }  // namespace
 
 std::vector<Expected<ComparedRows>> simulate_variants_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options) {
-  BestTimes all{0};
+  BestTimes all{0, false};
   return simulate_on(systems, options, all);
 }
 
 Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options) { return std::move(simulate_variants_on({&on}, options).front()); }
 
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top) {
-  BestTimes best{top};
+  BestTimes best{top, std::ranges::any_of(systems, &ComparedSystem::is_mesh_searched)};
   std::vector<const ComparedSystem*> all;
   for (const ComparedSystem& system : systems) all.push_back(&system);
   auto simulated = simulate_on(all, options, best);
   ComparedResults comparison;
   std::vector<RowOn> rows;
+  std::set<OnTopology> applied;  // of topologies whose meshes are searched
   for (std::size_t s = 0; s < systems.size(); ++s) {
     auto& found = simulated[s];
     if (!found) return found.error();
-    for (Row& row : found->rows) {
-      row.varied = systems[s].varied;
-      rows.push_back({s, std::move(row)});
+    for (std::size_t r = 0; r < found->rows.size(); ++r) {
+      found->rows[r].varied = systems[s].varied;
+      rows.push_back({s, found->variants[r], std::move(found->rows[r])});
     }
     comparison.skipped.insert(comparison.skipped.end(), found->skipped.begin(), found->skipped.end());
-    comparison.slower += found->slower;
+    if (!systems[s].is_mesh_searched) comparison.slower += found->slower.size() + found->rows.size();
+    for (const auto* variants : {&found->variants, &found->slower})
+      if (systems[s].is_mesh_searched)
+        for (const Variant* variant : *variants) applied.insert(on_topology(systems[s], *variant));
   }
-  comparison.slower += rows.size();
-  rank(rows, top);
+  keep_what_never_applies(systems, applied, comparison.skipped);
+  keep_fastest_meshes(systems, rows);
+  comparison.slower += applied.size();
+  rank(systems, rows, top);
   comparison.slower -= rows.size();
   for (const RowOn& entry : rows) comparison.rows.push_back(entry.row);
-  std::stable_sort(rows.begin(), rows.end(), [](const RowOn& a, const RowOn& b) { return std::tie(a.system, a.row.group) < std::tie(b.system, b.row.group); });
-  for (RowOn& entry : rows) {
-    const bool same = !comparison.by_system.empty() && comparison.by_system.back().system == entry.system &&
-                      comparison.by_system.back().rows.front().group == entry.row.group;
-    if (!same) comparison.by_system.push_back({entry.system, {}});
-    comparison.by_system.back().rows.push_back(std::move(entry.row));
-  }
+  comparison.by_system = by_system(systems, std::move(rows));
   return comparison;
 }
 

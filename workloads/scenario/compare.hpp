@@ -27,6 +27,8 @@ struct ComparedSystem {
   std::string name;  // "tpu_v4 4x4 row=4,col=4 link.latency=1us"
   std::vector<Override> varied{};
   std::vector<Variant> variants;
+  std::size_t topology = 0;     // systems of one number differ in their mesh only
+  bool is_mesh_searched = false;  // of each variant only the fastest mesh of the topology is wanted
 };
 
 /// A variant or a system that does not apply, and why.
@@ -39,17 +41,19 @@ struct Skipped {
 /// simulated once. `options.threads` runs at a time. If cancelled, the finished rows. Errors: a run that failed for want of memory or the like.
 struct ComparedRows {
   std::vector<Row> rows;
+  std::vector<const Variant*> variants{};  // of each row
   std::vector<Skipped> skipped;
-  std::size_t slower = 0;  // variants that were not simulated to their end, as others are better
+  std::vector<const Variant*> slower{};  // that were not simulated to their end, as others are better
 };
 Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options);
 /// The same for systems that differ in the values of their machines only, which may be simulated together. One entry per system.
 std::vector<Expected<ComparedRows>> simulate_variants_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options);
 
-/// The rows of one system and group, best first.
+/// The rows of one system and group, best first; where meshes are searched, of one topology and group.
 struct RankedGroup {
-  std::size_t system = 0;  // its number among those compared
-  std::vector<Row> rows;
+  std::size_t system = 0;  // its number among those compared; that of the best row
+  std::vector<Row> rows{};
+  std::size_t meshes = 1;  // of its topology among those compared
 };
 struct ComparedResults {
   std::vector<Row> rows;               // of all systems: group by group, each best first
@@ -57,8 +61,9 @@ struct ComparedResults {
   std::vector<Skipped> skipped;
   std::size_t slower = 0;  // variants that are not among the best
 };
-/// `top` > 0: only so many rows of each group, the best. Variants are then simulated in the order of a lower bound on their times, least_core_time() or that by cuts (cut_bound.hpp), of equal ones what `auto` chose first; those
-/// whose bound is above the worst of the best so far are not, and no run goes on longer than that. Errors: as simulate_variants(). If cancelled, the finished rows.
+/// `top` > 0: only so many rows of each group, the best, and the best of each topology. Where a topology's meshes are searched, one row of each variant: that of its fastest mesh, of equally fast ones the first; of a
+/// block that of the mesh that choose_plan() finds. Variants are then simulated in the order of a lower bound on their times, least_core_time() or those by ports and cuts (port_bound.hpp, cut_bound.hpp), of equal ones what `auto` chose first; those
+/// whose bound is above what is wanted are not, and no run goes on longer than that. What applies to some of the searched meshes is not skipped. Errors: as simulate_variants(). If cancelled, the finished rows.
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top = 0);
 
 }  // namespace podsim

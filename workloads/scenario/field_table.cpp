@@ -142,10 +142,11 @@ std::span<const FieldKind> scenario_fields() {
       FieldKind{.name = "mesh", .group = system, .form = mesh, .placeholder = "row=R,col=C",
                 .help = "logical axes, row-major over the slice; left out: one axis per slice dimension, named row, col, depth, axis3",
                 .usual = true, .check = [](Text value, Kind) { return value == "all" ? success() : status_of(parse_mesh(value, of_field("mesh"))); },
-                .compared = {.repeated = true, .help = "logical axes, row-major over the slice; repeatable, or `all` for every row x col"}},
+                .compared = {.repeated = true, .help = "logical axes, row-major over the slice; repeatable, or `all` for every row x col; left out: of one topology as in run, of several each has its best mesh: of --gemm "
+                                                       "of every row x col, of --workload and of --collective without --axis of those along whole dimensions (over switches, or with --allow-split-axes, of all)"}},
       FieldKind{.name = "mesh_order", .group = system, .form = name_or_file, .placeholder = "ORDER",
                 .help = "which chip each device of the mesh gets: row-major, jax (as create_device_mesh assigns), snake, or a file of chip numbers", .otherwise = "row-major",
-                .names = known_mesh_orders},
+                .names = known_mesh_orders, .compared = {.suffix = "[,...]"}},
       FieldKind{.name = "allow_split_axes", .group = system, .form = flag, .help = "jax: a logical axis may take part of a physical one"},
       FieldKind{.name = "contiguous_submeshes", .group = system, .form = flag, .help = "jax: hosts' devices stay together"},
       FieldKind{.name = "fail", .group = what_if, .form = text, .placeholder = "CABLE",

@@ -10,11 +10,11 @@
 
 namespace podsim {
 
-Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& spec, const RunOptions& options) {
+Expected<PlanOn> choose_plan(std::vector<System> systems, const WorkloadSpec& spec, const RunOptions& options) {
   const PlanChoices& choices = spec.choices;
   TuningRequest request;
   request.workload = spec.workload;
-  request.systems = {system};
+  request.systems = std::move(systems);
   request.pass = choices.pass;
   request.algorithms = choices.algorithms;
   request.options = choices.options;
@@ -37,7 +37,14 @@ Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& 
   auto tuning = tune(request);
   if (!tuning) return tuning.error();
   if (tuning->interrupted || tuning->plans.empty()) return cancelled_work();
-  return PlannedWorkload{spec.workload, std::move(tuning->plans.front().plan), choices.pass};
+  TunedPlan& best = tuning->plans.front();
+  return PlanOn{best.system, {spec.workload, std::move(best.plan), choices.pass}};
+}
+
+Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& spec, const RunOptions& options) {
+  auto found = choose_plan(std::vector<System>{system}, spec, options);
+  if (!found) return found.error();
+  return std::move(found->planned);
 }
 
 namespace {

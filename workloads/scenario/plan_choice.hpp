@@ -9,6 +9,12 @@ namespace podsim {
 
 /// The fastest plan on this system that `spec.choices` allow, by des. Errors: those of tune(); cancelled work.
 Expected<PlannedWorkload> choose_plan(const System& system, const WorkloadSpec& spec, const RunOptions& options);
+/// The same on whichever of these systems, of one machine, it is the fastest.
+struct PlanOn {
+  std::size_t system = 0;
+  PlannedWorkload planned;
+};
+Expected<PlanOn> choose_plan(std::vector<System> systems, const WorkloadSpec& spec, const RunOptions& options);
 
 /// A problem, and the system in the form that it uses (system_for()).
 struct PosedProblem {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -11,6 +12,7 @@
 #include "sim/base/units.hpp"
 #include "topologies/machines.hpp"
 #include "workloads/msccl/msccl_schedule.hpp"
+#include "workloads/scenario/asked_topologies.hpp"
 #include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -18,16 +20,6 @@
 namespace podsim {
 
 namespace {
-
-/// The values of a field that stand between commas; `otherwise` where it is not given.
-std::vector<FieldText> listed(const Fields& fields, std::string_view name, const std::vector<std::string>& otherwise = {}) {
-  std::vector<FieldText> values;
-  for (const FieldText& given : fields.texts(name))
-    for (std::string& text : split(given.text)) values.push_back({std::move(text), given.where});
-  if (values.empty())
-    for (const std::string& text : otherwise) values.push_back({text, fields.where(name)});
-  return values;
-}
 
 /// The algorithms asked for; `all` stands for these.
 std::vector<FieldText> algorithms(const Fields& fields, const std::vector<std::string>& all, const std::vector<std::string>& otherwise) {
@@ -338,42 +330,13 @@ Expected<std::vector<Variant>> training_variants(const Fields& fields, const Sys
 
 namespace {
 
-/// Of every machine, slice, topology and mesh.
-Expected<std::vector<Fields>> systems_asked_for(const Fields& base) {
-  std::vector<FieldText> meshes = base.texts("mesh");
-  if (meshes.empty()) meshes.emplace_back();
-  std::vector<Fields> systems;
-  for (const FieldText& machine : listed(base, "machine"))
-    for (const FieldText& slice : listed(base, "slice", {""}))
-      for (const FieldText& topology : listed(base, "topology", {""}))
-        for (const FieldText& mesh : meshes) {
-          Fields fields = base;
-          fields.set("machine", machine.text, machine.where);
-          if (base.has("slice")) fields.set("slice", slice.text, slice.where);
-          if (base.has("topology")) fields.set("topology", topology.text, topology.where);
-          fields.erase("mesh");
-          if (mesh.text != "all") {
-            if (!mesh.text.empty()) fields.set("mesh", mesh.text, mesh.where);
-            systems.push_back(std::move(fields));
-            continue;
-          }
-          const auto system = read_system(fields);
-          if (!system) return system.error();
-          const int devices = system->mesh.devices();
-          for (int rows = devices; rows >= 1; --rows)
-            if (devices % rows == 0) {
-              fields.set("mesh", fmt::format("row={},col={}", rows, devices / rows), mesh.where);
-              systems.push_back(fields);
-            }
-        }
-  return systems;
-}
-
 /// Names that several of the machines asked for have, as a machine and what was fitted from it.
-std::set<std::string> names_of_several(const std::vector<Fields>& systems) {
+std::set<std::string> names_of_several(const std::vector<AskedTopology>& topologies) {
   std::map<std::string, std::set<std::string>> asked;  // by the machine's name
-  for (const Fields& fields : systems)
+  for (const AskedTopology& topology : topologies) {
+    const Fields& fields = topology.meshes.front();
     if (const auto machine = machine_named(fields, fields.text("machine"))) asked[machine->name].insert(fields.text("machine"));
+  }
   std::set<std::string> several;
   for (const auto& [name, files] : asked)
     if (files.size() > 1) several.insert(name);
@@ -391,7 +354,7 @@ Status each_once(const std::vector<FieldText>& values) {
 
 /// What is wrong with lists whatever the system: typing errors, which would otherwise be left out of the comparison with a reason.
 Status check_lists(const Fields& fields) {
-  for (const char* name : {"machine", "slice", "topology", "collective", "msccl", "bytes", "algorithm", "dataflow", "slice_count"})
+  for (const char* name : {"machine", "slice", "topology", "mesh_order", "collective", "msccl", "bytes", "algorithm", "dataflow", "slice_count"})
     if (auto ok = each_once(listed(fields, name)); !ok) return ok;
   for (const char* name : {"mesh", "axis"})
     if (auto ok = each_once(fields.texts(name)); !ok) return ok;
@@ -417,6 +380,27 @@ Status check_lists(const Fields& fields) {
 
 }  // namespace
 
+namespace {
+
+/// What does not suit the meshes of a topology.
+struct SkippedOnMeshes {
+  std::vector<Skipped> whole;  // meshes
+  std::vector<std::pair<std::string, std::vector<Skipped>>> variants;  // by the system's name
+  std::set<std::string> applied;  // the names of those that suit a mesh
+
+  std::vector<Skipped>& of_mesh(const std::string& name) { return variants.emplace_back(name, std::vector<Skipped>{}).second; }
+  /// Of searched meshes what suits none of them, once.
+  void add_to(std::vector<Skipped>& skipped, bool is_mesh_searched) {
+    if (!is_mesh_searched || variants.empty()) std::ranges::move(whole, std::back_inserter(skipped));
+    for (auto& [name, entries] : variants) {
+      if (is_mesh_searched) std::erase_if(entries, [&](const Skipped& entry) { return !applied.insert(entry.what.substr(std::min(entry.what.size(), name.size() + 2))).second; });
+      std::ranges::move(entries, std::back_inserter(skipped));
+    }
+  }
+};
+
+}  // namespace
+
 std::size_t ComparisonSetup::variants() const {
   return std::accumulate(systems.begin(), systems.end(), std::size_t{0}, [](std::size_t sum, const ComparedSystem& on) { return sum + on.variants.size(); });
 }
@@ -424,7 +408,7 @@ std::size_t ComparisonSetup::variants() const {
 Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vector<std::vector<Override>>& variations) {
   if (!fields.has("machine")) return read_machine(fields).error();
   if (auto ok = check_lists(fields); !ok) return ok.error();
-  const auto asked = systems_asked_for(fields);
+  auto asked = topologies_asked_for(fields);
   if (!asked) return asked.error();
   Fields alone = fields;
   if (fields.has("collective")) alone.erase("msccl");  // beside its algorithms
@@ -432,24 +416,33 @@ Expected<ComparisonSetup> read_comparison(const Fields& fields, const std::vecto
   if (!kind) return kind.error();
   for (const FieldText& fail : fields.texts("fail"))
     if (fail.text == "any") return Diagnostic{fail.where, "any belongs to run; compare takes cables, as 0.0-0.1"};
+  search_meshes(*asked, fields, **kind);
   const std::set<std::string> shared_names = names_of_several(*asked);
+  const bool is_one = asked->size() == 1 && asked->front().meshes.size() == 1;
   ComparisonSetup setup;
-  for (const Fields& each : *asked)
+  for (const AskedTopology& topology : *asked)
     for (const std::vector<Override>& varied : variations) {
-      Fields changed = each;
-      for (const auto& [path, value] : varied) changed.add("set", path + "=" + value, of_field("set"));
-      auto system = read_system(changed);
-      if (!system && asked->size() == 1) return system.error();
-      if (!system) {
-        const std::string topology = changed.text("topology");
-        setup.skipped.push_back({fmt::format("{} {}{}", changed.text("machine"), changed.text("slice"), topology.empty() ? "" : " " + topology), system.error()});
-        continue;
+      const std::size_t number = setup.topologies++;
+      SkippedOnMeshes skipped;
+      for (const Fields& each : topology.meshes) {
+        Fields changed = each;
+        for (const auto& [path, value] : varied) changed.add("set", path + "=" + value, of_field("set"));
+        const std::string order = listed(fields, "mesh_order").size() > 1 ? " " + changed.text("mesh_order") : "";
+        auto system = read_system(changed);
+        if (!system && is_one) return system.error();
+        if (!system) {
+          const std::string built = changed.text("topology");
+          skipped.whole.push_back({fmt::format("{} {}{}{}", changed.text("machine"), changed.text("slice"), built.empty() ? "" : " " + built, order), system.error()});
+          continue;
+        }
+        if (shared_names.contains(system->machine.name)) system->machine.name += " (" + changed.text("machine") + ")";
+        const std::string name = to_text(*system) + order + (varied.empty() ? "" : " " + to_text(varied));
+        auto variants = (*kind)->variants(changed, *system, name, skipped.of_mesh(name));
+        if (!variants) return variants.error();
+        for (const Variant& variant : *variants) skipped.applied.insert(variant.name);
+        setup.systems.push_back({*std::move(system), name, varied, *std::move(variants), number, topology.is_mesh_searched});
       }
-      if (shared_names.contains(system->machine.name)) system->machine.name += " (" + changed.text("machine") + ")";
-      const std::string name = to_text(*system) + (varied.empty() ? "" : " " + to_text(varied));
-      auto variants = (*kind)->variants(changed, *system, name, setup.skipped);
-      if (!variants) return variants.error();
-      setup.systems.push_back({*std::move(system), name, varied, *std::move(variants)});
+      skipped.add_to(setup.skipped, topology.is_mesh_searched);
     }
   return setup;
 }

@@ -13,10 +13,12 @@ namespace podsim {
 struct ComparisonSetup {
   std::vector<ComparedSystem> systems;
   std::vector<Skipped> skipped;  // machines and slices that do not go together
+  std::size_t topologies = 0;    // machines x slices x topologies x mesh orders x varied values
   [[nodiscard]] std::size_t variants() const;
 };
 
-/// Systems are machines x slices x topologies x meshes x varied values; a mesh `all` is every row x col. Each with
+/// Systems are machines x slices x topologies x mesh orders x meshes x varied values; a mesh `all` is every row x col. Where no mesh is said and several machines, slices, topologies or mesh orders are, each is taken at the mesh on which a product, a
+/// block or a collective over all devices is the fastest (ComparedSystem::is_mesh_searched). Each with
 ///   gemm        dataflows (os) x algorithms (collective, meshslice) x slice counts
 ///   collective  kinds x axes x bytes, a group each, x algorithms (all)
 ///   msccl       bytes, a group each, x files; beside a collective those that compute it on all devices

@@ -44,10 +44,13 @@ std::vector<Slice> turned(const Machine& machine, const Slice& slice, bool turns
   return slices;
 }
 
-/// Devices that switches join may be divided in any way; axes of a torus take whole dimensions, as JAX lays them without allow_split_axes: a part of a ring is a line.
-bool divides_dimensions(const System& system, bool split_axes) { return split_axes || system.machine.interconnect != Interconnect::grid; }
+/// Devices that switches join, of the machine or by `--topology`, may be divided in any way; axes of a torus take whole dimensions, as JAX lays them without allow_split_axes: a part of a ring is a line.
+bool divides_dimensions(const System& system, bool split_axes) {
+  return split_axes || std::ranges::all_of(system.layout.dimensions(), [](const GridDimension& dimension) { return dimension.extent == 1 || dimension.switched; });
+}
 
-/// Axes that take whole dimensions, or every row x col.
+}  // namespace
+
 std::vector<MeshSizes> meshes_of(const System& system, bool split_axes) {
   std::vector<MeshSizes> meshes;
   const int devices = system.mesh.devices();
@@ -66,6 +69,8 @@ std::vector<MeshSizes> meshes_of(const System& system, bool split_axes) {
   }
   return meshes;
 }
+
+namespace {
 
 /// Every way to give each factor in order to an axis that is not before that of the factor before; axes of one device are left out.
 void add_training_meshes(const std::vector<int>& factors, std::size_t next, std::size_t axis, MeshSizes sizes, std::set<MeshSizes>& seen, std::vector<MeshSizes>& meshes) {
@@ -163,6 +168,7 @@ Expected<std::vector<System>> systems_in(const SearchSpace& space) {
         const bool whole = !space.training || std::find(own.begin(), own.end(), mesh) != own.end();
         (whole ? systems : cut).push_back(*std::move(system));
       }
+      if (divides_dimensions(*plain, space.split_axes)) break;  // any mesh was tried: a turned slice has no others
     }
   }
   return systems.empty() ? std::move(cut) : std::move(systems);

@@ -11,6 +11,9 @@ namespace podsim {
 /// many (names the near numbers).
 Expected<std::vector<Slice>> slices_of(const Machine& machine, std::int64_t chips, bool two_dimensional);
 
+/// Every row x col whose axes take whole dimensions of the slice; where switches join the devices, or with `split_axes`, every row x col. Few rows come last.
+std::vector<MeshSizes> meshes_of(const System& system, bool split_axes);
+
 struct SearchSpace {
   SystemSpec base;  // without slice and mesh
   std::vector<Slice> slices;

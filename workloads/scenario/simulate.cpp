@@ -388,6 +388,7 @@ Expected<Run> prepare(const System& system, LoweredProblem lowered, const RunOpt
     if (auto ok = add_model(run, options); !ok) return ok.error();
   run.row.problem = problem.summary;
   run.row.changes = changes_of(system);
+  run.row.mesh_order = to_text(system.order);
   run.row.result.trust = trust_of(system, system.machine.trust.covers.empty() ? std::vector<Coverage>{} : operations_of(problem, system),
                                   other_lowering(system, problem));
   if (const auto& training = problem.summary.training; training != nullptr)

@@ -36,6 +36,7 @@ struct Row {
   Result result{};
   ProblemSummary problem{};
   SystemChanges changes{};
+  std::string mesh_order{};    // "row-major"
   std::optional<Bytes> hbm{};  // of a device; nullopt: unlimited
   bool over_hbm = false;       // the peak memory, or what a module requires, does not fit the device
   std::vector<AxisMetrics> axes{};
