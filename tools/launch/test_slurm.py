@@ -11,7 +11,9 @@ import json
 import os
 import pathlib
 import secrets
+import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +23,6 @@ import time
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 LAUNCH = pathlib.Path(__file__).resolve().parent
 SHARDS = 8
-# Points of a tenth of a second: a shard takes longer than it takes to requeue it.
 SWEEP = """format_version: 1
 sweep {
   machine: "tpu_v4" slice: "32x32" fold: "off"
@@ -157,16 +158,29 @@ def expect_the_export_of_one_process(podsim, sweep, store):
             sys.exit(f"test_slurm.py: {store} exports other {format} than one process:\n{outputs()}")
 
 
+def stopped_on_its_way(podsim, pid_file, part):
+    """Whether a shard has stored something and stands still. It is stopped while it is looked at, however fast it is."""
+    if not pid_file.exists() or not (pid := pid_file.read_text()).endswith("\n"):
+        return False
+    os.kill(int(pid), signal.SIGSTOP)
+    if any(row["points"] > 0 for row in query(podsim, part, "SELECT count(*) AS points FROM results WHERE status != 'remaining'")):
+        return True
+    os.kill(int(pid), signal.SIGCONT)
+    return False
+
+
 def test_requeued(podsim):
     """An array of 8 shards, one of them requeued while it runs, merged: the export of one process."""
     pathlib.Path("sweep.textproto").write_text(SWEEP)
-    array, merge = output_of(LAUNCH / "slurm_sweep.sh", "sweep.textproto", "all.sqlite", str(SHARDS), env={**os.environ, "PODSIM": podsim}).split()
+    noting = pathlib.Path("noting")
+    noting.write_text(f"#!/bin/sh\necho $$ > $SLURM_ARRAY_TASK_ID.pid\nexec {shlex.quote(podsim)} \"$@\"\n")
+    noting.chmod(0o755)
+    array, merge = output_of(LAUNCH / "slurm_sweep.sh", "sweep.textproto", "all.sqlite", str(SHARDS), env={**os.environ, "PODSIM": str(noting.resolve())}).split()
     requeued = 3
     part = f"all-{requeued}-of-{SHARDS}.sqlite"
-    stored = "SELECT count(*) AS points FROM results WHERE status != 'remaining'"
-    if not wait_for(lambda: any(row["points"] > 0 for row in query(podsim, part, stored)), 120):
+    if not wait_for(lambda: stopped_on_its_way(podsim, pathlib.Path(f"{requeued}.pid"), part), 120):
         sys.exit(f"test_slurm.py: shard {requeued} has stored nothing; {output_of('squeue')}")
-    output_of("scontrol", "requeue", f"{array}_{requeued}")
+    output_of("scontrol", "requeue", f"{array}_{requeued}")  # which has it go on, and end
     if (state := ended(merge)[0]) != "COMPLETED":
         sys.exit(f"test_slurm.py: the merge is {state}:\n{outputs()}")
     if (restarts := field_of_job(f"{array}_{requeued}", "Restarts")) != "1":
