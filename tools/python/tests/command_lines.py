@@ -9,7 +9,7 @@ from podsim._help import command_of
 from podsim._words import options
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
-# What other words without a name are.
+# What other words without a name are; a tuple: the first, the second.
 POSITIONAL = {
     "run": "training",
     "check": "training",
@@ -23,6 +23,7 @@ POSITIONAL = {
     "show_topology": "topology",
     "validate": "dataset",
     "report": "record",
+    "compare": ("hlo", "with_"),
 }
 
 
@@ -116,7 +117,10 @@ def call_of(command):
     while words:
         word = words.pop(0)
         if not word.startswith("-"):
-            texts.setdefault("collective" if word in COLLECTIVES else POSITIONAL[verb], []).append(word)
+            name = "collective" if word in COLLECTIVES else POSITIONAL[verb]
+            if isinstance(name, tuple):
+                name = next(each for each in name if each not in texts)
+            texts.setdefault(name, []).append(word)
             continue
         name, equals, text = word.partition("=")
         name = "output" if name == "-o" else keyword_of(name.removeprefix("--"))
