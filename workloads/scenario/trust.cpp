@@ -97,7 +97,7 @@ const std::array<TierError, tier_count>& tier_errors() {
   static constexpr std::array<TierError, tier_count> errors{{{Tier::other_sizes, 0.038, 0.43},
                                                              {Tier::other_operation, 0.081, 0.29},
                                                              {Tier::other_scale, 0.088, 0.35},
-                                                             {Tier::composite, 0.038, 0.064},
+                                                             {Tier::composite, 0.025, 0.058},
                                                              {Tier::other_products, 0.046, 0.17}}};
   return errors;
 }
@@ -107,7 +107,7 @@ const std::vector<StepError>& step_errors() {
                                              {"tpu_v5e", "tpu_v5e_training", false, 36, 20, 0.061, 0.14},
                                              {"tpu_v5p", "tpu_v5p_training", false, 10, 9, 0.074, 0.16},
                                              {"dgx_a100", "bloom_a100 fsdp_a100 megatron_a100 megatron_a100_2021", true, 46, 45, 0.28, 0.53},
-                                             {"dgx_h100", "fsdp_h100 nemo_h100", true, 26, 26, 0.17, 0.23}};
+                                             {"dgx_h100", "fsdp_h100 nemo_h100", true, 26, 26, 0.157, 0.205}};
   return errors;
 }
 
