@@ -113,9 +113,10 @@ def compare(
     = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
     Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions']] = ..., trip_count: Optional[_Pairs] = ...,
     branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] =
-    ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine:
-    Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ...,
-    force: Optional[bool] = ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
+    ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., with_: Optional[_Path] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] =
+    ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']]
+    = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ..., expect: Optional[_Values] = ..., output:
+    Optional[_Path] = ...
 ) -> Union[Comparison, Result]: ...
 def tune(
     subject: _What = ..., /, *, progress: Progress = ..., client: Any = ..., chips: Optional[_Values] = ..., slices: Optional[_Values] = ..., machine:
