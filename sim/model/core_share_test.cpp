@@ -78,6 +78,28 @@ TEST(CoreShare, DoesNotReachBeyondTheTimeThatTheCollectiveTakes) {
   EXPECT_THAT(pieces_of(pod, gather_between_works(pod, 9, false)), ::testing::ElementsAre("0:100", "5:100", "6:100"));
 }
 
+TEST(CoreShare, TakesACallWrittenOutForOneCoreTask) {
+  const SmallSystem pod = small_system(sharing_machine(0.5), {4});
+  Schedule schedule = gather_between_works(pod, 6, false);  // works 4 to 9
+  std::vector<Task>& tasks = schedule.programs[0].tasks;
+  tasks[4].op = Local{LocalKind::begin_call, {}, {}};
+  tasks[7].op = Local{LocalKind::end_call, {}, {}};
+  EXPECT_THAT(pieces_of(pod, schedule), ::testing::ElementsAre("0:75", "8:75", "9:75", "10:75")) << "behind its end, and behind two works of 50 ns";
+}
+
+TEST(CoreShare, OfAnOperationInACallStaysInTheCall) {
+  const SmallSystem pod = small_system(sharing_machine(0.5), {4});
+  Writer w{pod.mesh};
+  const BufferId a = w.scratch("a", {4000});
+  w.add("before", copy(part(a, 0, 50), part(a, 50, 50)));
+  const TaskId begin = w.add("begin", Local{LocalKind::begin_call, {}, {}});
+  const TaskId move = w.add("move", shift(w.axis(0), 1, part(a, 100, 300), part(a, 400, 300)), {after(begin)});
+  const TaskId work = w.add("work", copy(part(a, 700, 50), part(a, 750, 50)), {after(begin)});
+  w.add("end", Local{LocalKind::end_call, {}, {}}, {after(move), after(work)});
+  w.add("behind", copy(part(a, 0, 50), part(a, 50, 50)));
+  EXPECT_THAT(pieces_of(pod, w.schedule), ::testing::ElementsAre("2:100", "4:100"));
+}
+
 TEST(CoreShare, OfATransferIsPerDeviceWhereRoutesDiffer) {
   const SmallSystem pod = small_system(sharing_machine(0.25), {4}, false);
   Writer w{*Mesh::make({{"x", 4, true}})};  // from the end back to the start: three hops
