@@ -378,10 +378,6 @@ Status check_lists(const Fields& fields) {
   return success();
 }
 
-}  // namespace
-
-namespace {
-
 /// What does not suit the meshes of a topology.
 struct SkippedOnMeshes {
   std::vector<Skipped> whole;  // meshes
