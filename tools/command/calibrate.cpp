@@ -18,7 +18,7 @@
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/report/calibration_report.hpp"
-#include "validation/validate/training_rows.hpp"
+#include "validation/validate/described_rows.hpp"
 
 namespace podsim {
 
@@ -42,7 +42,7 @@ OptionGroup calibrate_options() {
                         {"prior", written_as(Form::pairs, words("PATH[=SIGMA]")), "a value of the base that is known, to SIGMA of it (0.05); repeatable"},
                         {"hold", words("PATH"), "a value that stays; repeatable"},
                         {"only", words("PATH"), "a value that is fitted, and no other that is not named so; repeatable"},
-                        {"steps", input_file("FILE"), "what the steps are that rows of training-step name; left out: validation.textproto beside their file"},
+                        {"steps", input_file("FILE"), "what the steps and runs are that rows name; left out: validation.textproto beside their file"},
                         {"dataset", word("NAME"), "what the observations are called in the machine; left out: the first file"},
                         {"plot", output_file("FILE.svg"), "draw measured against fitted, and the residuals"},
                         {"no-curves", flag(), "one efficiency for all sizes"},
@@ -57,16 +57,16 @@ int print_observations(const Imported& imported, const Options& options, Console
   return print_output(options, write_observations(imported.observations), console);
 }
 
-/// The description of the steps that observations name; none: they name none. Errors: no such file, those of read_steps().
+/// The description of the steps and runs that observations name; none: they name none. Errors: no such file, those of read_steps().
 Expected<std::optional<Study>> steps_of(const std::vector<Observation>& observations, const Options& options) {
-  const auto row = std::find_if(observations.begin(), observations.end(), is_training_step);
-  if (row == observations.end() && options.has("steps")) return Diagnostic{option("steps"), "expected rows of training-step in the observations, found none"};
+  const auto row = std::find_if(observations.begin(), observations.end(), is_described);
+  if (row == observations.end() && options.has("steps")) return Diagnostic{option("steps"), "expected rows of training-step or run in the observations, found none"};
   if (row == observations.end()) return std::optional<Study>{};
   const std::string file =
       options.has("steps") ? options.text("steps") : (std::filesystem::path{row->where.file}.parent_path() / "validation.textproto").string();
   const auto text = read_file(file, config_limit);
   if (!text && !options.has("steps"))
-    return Diagnostic{row->where, "expected a description of the steps that rows name: --steps FILE, or validation.textproto beside this file, found neither"};
+    return Diagnostic{row->where, "expected a description of the steps and runs that rows name: --steps FILE, or validation.textproto beside this file, found neither"};
   if (!text) return text.error();
   auto study = read_steps(*text, file);
   if (!study) return study.error();
@@ -104,7 +104,7 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   if (!how) return how.error();
   const auto steps = steps_of(imported->observations, options);
   if (!steps) return steps.error();
-  if (*steps) how->step_time = step_predictor(**steps, *system);
+  if (*steps) how->described_time = described_time(**steps, *system);
   ProgressLine line{console, options.flag("quiet")};
   line.count_seconds();
   how->stop = console.interrupted;

@@ -121,6 +121,7 @@ std::string calibration_json(const std::vector<Observation>& observations, const
       residual.set("step", o.step);
       residual.set("pods", o.pods);
     }
+    if (is_run(o)) residual.set("run", o.run);
     residuals.push_back(std::move(residual));
   }
   return Json{{"parameters", parameters},

@@ -54,7 +54,7 @@ struct Observation {
 
 inline bool is_training_step(const Observation& o) { return o.op == ObservedOp::training_step; }
 inline bool is_run(const Observation& o) { return o.op == ObservedOp::run; }
-/// Whether the study of its dataset describes a row.
+/// Whether a study describes what a row names: a step or a run.
 inline bool is_described(const Observation& o) { return is_training_step(o) || is_run(o); }
 inline bool is_fft(const Observation& o) { return o.op == ObservedOp::fft || o.op == ObservedOp::ifft; }
 

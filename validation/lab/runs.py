@@ -46,8 +46,26 @@ CHUNKS = {"ring": 4}  # of broadcast and reduce
 PERMUTATIONS = 16
 MESHES = {"4x4": (2, 4, 8, 16), "8x2": (2, 4, 8), "16x1": (2, 4)}  # and how many slices divide the products
 PRODUCTS = {"cube": "m=512,n=512,k=512,dtype=f32", "flat": "m=1024,n=512,k=256,dtype=f32"}
+SURVEY_CHUNKS = (16, 4, 2)  # KiB of a stream's messages: 12, 3 and 2 packets
 PIPELINES = (("gpipe", 1), ("1f1b", 1), ("eager-1f1b", 1), ("interleaved-1f1b", 2), ("zero-bubble", 1), ("dual-pipe-v", 2))
 DAMAGES = {"broken cable": {"fail": "1.1-2.1"}, "half-rate cable": {"degrade": "1.1-2.1=0.5"}, "straggler": {"straggler": "1.2=0.5"}}
+
+
+def survey(most=1024, line=True):
+    """What a fit wants to know of a lab: messages between two neighbours, one way, both ways, and added up on arrival; streams of short ones; and two flows that share
+    a cable, on chips in a row, if there is such a row. Inputs of up to `most` KiB."""
+    on_two = {"slice": "2", "axis": "row", "dtype": "f32"}
+    for size in (most // 8, most // 4, most // 2, most):
+        yield f"survey: one way {size}KiB", {**on_two, "collective": "broadcast", "bytes": f"{size}KiB", "algorithm": "ring", "chunks": 1}
+        yield f"survey: both ways {size}KiB", {**on_two, "collective": "permute", "bytes": f"{size}KiB", "algorithm": "direct", "shift": 1}
+        yield f"survey: both ways and added {size}KiB", {**on_two, "collective": "all-reduce", "bytes": f"{size}KiB", "algorithm": "ring"}
+    for chunk in SURVEY_CHUNKS:
+        size = most // 4 // chunk * chunk
+        yield f"survey: stream of {size}KiB by {chunk}KiB", {**on_two, "collective": "broadcast", "bytes": f"{size}KiB", "algorithm": "ring", "chunks": size // chunk}
+    for size in (most // 8, most // 4) if line else ():
+        # A flow from the first to the third of four chips, and one from the second to the fourth.
+        fields = {"program": "shard_map { Y = ppermute(X, row, [(0, 2), (1, 3)]) as row,- }", "shape": f"X={4 * size}x256", "shard": "X=row,-", "dtype": "f32"}
+        yield f"survey: two flows of {size}KiB on one cable", {"slice": "4", "wrap": "none", **fields}
 
 
 def collective(where, kind, algorithm, size):
@@ -148,7 +166,7 @@ def damaged():
 
 def runs():
     """Name and fields of each, in an order in which those on one lab follow one another."""
-    found = [*collectives("collective", COLLECTIVES), *collectives("contended", CONTENDED), *permutations(), *at_once(), *gemms(), *pipelines(), *fsdp(), *damaged()]
+    found = [*survey(), *collectives("collective", COLLECTIVES), *collectives("contended", CONTENDED), *permutations(), *at_once(), *gemms(), *pipelines(), *fsdp(), *damaged()]
     if len(dict(found)) != len(found):
         raise AssertionError("two runs have one name")
     return found

@@ -1,14 +1,13 @@
-"""The study: every run of a validation.textproto on labs, beside a survey of the same network. What is measured goes, run by run, into files beside it:
+"""The study: every run of a validation.textproto on labs. What is measured goes, run by run, into files beside it:
 
-survey.csv         messages between two neighbours, as observations: all that a machine is fitted to
 measurements.csv   of each run every repeated time, when and beside what load: a study that was cut off goes on behind the last one
-observations.csv   the survey and the median of each run, for `podsim validate`
+observations.csv   the median of each run, for `podsim validate`
+
+Runs whose names begin with "survey: " come first; a machine is fitted to them, and to nothing else.
 """
 
-import argparse
 import csv
 import datetime
-import json
 import os
 import pathlib
 import platform
@@ -21,17 +20,15 @@ import time
 import kernel
 import mpi
 import survey
+from launch import launched, podsim, words_of
 from network import LabError, read_network
 
 FOLDER = mpi.ROOT / "validation" / "datasets" / "lab_4x4"
 # Fields that decide which chips and cables there are; others only say what runs on them.
 OF_TOPOLOGY = ("slice", "wrap", "topology", "pods", "fail", "degrade")
-# A schedule is that of the whole system. Broken and slow cables are the lab's, slow chips podsim_mpirun's.
-FAULTS = ("fail", "degrade", "straggler")
 COLUMNS = ("run", "devices", "date", "load", "core_s", "seconds")
 DISAGREE = 0.05  # (longest - least) / median, from which a run is repeated
 MOST_LAUNCHES = 3
-SURVEY = argparse.Namespace(max_bytes=1 << 20, repeat=5)
 FITTED = ("link.bandwidth", "link.latency")  # to the survey, in `podsim validate` as well
 
 RUN = re.compile(r'run \{ name: "([^"]+)" scenario \{ (.*) \} \}')
@@ -45,21 +42,6 @@ def read_runs(folder):
     if not found or None in found:
         raise LabError(f'{file}: expected lines run {{ name: "..." scenario {{ ... }} }}')
     return [(match[1], {name: text or number for name, text, number in FIELD.findall(match[2])}) for match in found]
-
-
-def words_of(folder, fields):
-    """As options of podsim."""
-    words = []
-    for name, text in fields.items():
-        words += ["--" + name.replace("_", "-"), str(folder / text) if name == "training" and text.endswith(".textproto") else text]
-    return words
-
-
-def podsim(*words, statuses=(0,)):
-    done = subprocess.run([mpi.program("podsim"), *words, "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in statuses:
-        raise LabError(f"podsim {' '.join(words)}: {done.stderr.strip()}")
-    return done.stdout
 
 
 def read_measured(folder):
@@ -111,24 +93,11 @@ class Labs:
 
 def calibrated(folder, store):
     """The machine that the survey gives, in a file in the folder `store`. Some schedules depend on it, as how many chunks of a message are on their way."""
-    file = pathlib.Path(store) / "fitted.textproto"
+    file, rows = pathlib.Path(store) / "fitted.textproto", pathlib.Path(store) / "survey.csv"
+    write_rows(rows, [row for row in rows_of(folder) if row["run"].startswith(survey.OF_SURVEY)])
     only = [word for value in FITTED for word in ("--only", value)]
-    podsim("calibrate", str(folder / "survey.csv"), "--base", str(folder / "base.textproto"), "--slice", "2", *only, "-o", str(file))
+    podsim("calibrate", str(rows), "--steps", str(folder / "validation.textproto"), "--base", str(folder / "base.textproto"), "--slice", "2", *only, "-o", str(file))
     return str(file)
-
-
-def launched(labs, machine, folder, fields, repeat):
-    """What podsim_mpirun said of one launch: a warm-up and `repeat` runs."""
-    with tempfile.TemporaryDirectory() as store:
-        schedule, said = pathlib.Path(store) / "schedule.pb", pathlib.Path(store) / "said.json"
-        whole = {name: text for name, text in fields.items() if name not in FAULTS}
-        podsim("show", "schedule", "--machine", machine, *words_of(folder, whole), "--lowered", "-o", str(schedule))
-        slow = ["--straggler", fields["straggler"]] if "straggler" in fields else []
-        with open(said, "w", encoding="utf-8") as output:
-            status = mpi.run(labs.name, list(range(labs.network.chips)), ["--schedule", str(schedule), "--repeat", str(repeat), "--pace", machine, *slow, "--format", "json"], output)
-        if status != 0:
-            raise LabError(f"podsim_mpirun ended with status {status}")
-        return json.loads(said.read_text(encoding="utf-8"))
 
 
 def measured(labs, machine, folder, name, fields, repeat):
@@ -136,7 +105,7 @@ def measured(labs, machine, folder, name, fields, repeat):
     labs.take(fields)
     load, seconds, core = os.getloadavg()[0], [], 0.0
     for _ in range(MOST_LAUNCHES):
-        said = launched(labs, machine, folder, fields, repeat)
+        said = launched(labs.name, list(range(labs.network.chips)), machine, folder, fields, repeat)
         if not seconds or said["makespan_s"] < min(seconds):
             core = said["compute_s"]
         seconds += said["makespans_s"]
@@ -146,29 +115,24 @@ def measured(labs, machine, folder, name, fields, repeat):
     return {"run": name, "devices": said["ranks"], "date": date, "load": f"{load:.1f}", "core_s": f"{core:.6f}", "seconds": " ".join(f"{one:.6f}" for one in seconds)}
 
 
-def surveyed(labs, folder):
-    """The survey, between two chips of 4x4."""
-    labs.take({"slice": "4x4"})
-    survey.survey(labs.name, labs.network, argparse.Namespace(file=str(folder / "survey.csv"), **vars(SURVEY)))
+def rows_of(folder):
+    """Observations of what is measured, in the order of the study."""
+    found = read_measured(folder)
+    measured_runs = [found[name] for name, _ in read_runs(folder) if name in found]
+    return [{"op": "run", "devices": row["devices"], "seconds": f"{statistics.median(row['seconds']):.6f}", "run": row["run"], "spread": f"{spread(row['seconds']):.4f}"} for row in measured_runs]
 
 
-def write_observations(folder, runs):
-    """Returns how many runs have none yet."""
-    rows, found = [], read_measured(folder)
-    with open(folder / "survey.csv", encoding="utf-8", newline="") as text:
-        for row in csv.DictReader(line for line in text if not line.startswith("#")):
-            rows.append({"op": row["op"], "devices": row["devices"], "bytes": row["bytes"], "seconds": row["seconds"], "dtype": row["dtype"], "schedule": row["schedule"], "source": "survey"})
-    for name, _ in runs:
-        if name in found:
-            row = found[name]
-            rows.append({"op": "run", "devices": row["devices"], "seconds": f"{statistics.median(row['seconds']):.6f}", "run": name, "spread": f"{spread(row['seconds']):.4f}", "source": "study"})
-    with open(folder / "observations.csv", "w", encoding="utf-8", newline="") as file:
-        file.write("# Source: this repository, validation/lab/lab study; measurements.csv has the computer and every time\n")
-        file.write("# Derived: seconds = of a run the median of its times, spread = (longest - least) / median; of the survey the least of 5 times.\n")
-        writer = csv.DictWriter(file, ["op", "devices", "bytes", "seconds", "dtype", "schedule", "run", "spread", "source"], lineterminator="\n")
+def write_rows(file, rows, head=""):
+    with open(file, "w", encoding="utf-8", newline="") as output:
+        output.write(head)
+        writer = csv.DictWriter(output, ["op", "devices", "bytes", "seconds", "run", "spread"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    return sum(name not in found for name, _ in runs)
+
+
+def write_observations(folder):
+    head = "# Source: this repository, validation/lab/lab study; measurements.csv has the computer and every time\n# Derived: seconds = the median of a run's times, spread = (longest - least) / median.\n"
+    write_rows(folder / "observations.csv", rows_of(folder), head)
 
 
 def add_options(verb):
@@ -183,28 +147,29 @@ def study(name, options):
     folder = options.folder.resolve()
     runs = read_runs(folder)
     if options.again:
-        for file in ("survey.csv", "measurements.csv"):
-            (folder / file).unlink(missing_ok=True)
+        (folder / "measurements.csv").unlink(missing_ok=True)
     known = read_measured(folder)
-    left = [(run, fields) for run, fields in runs[:: max(options.every, 1)] if run.startswith(options.only) and run not in known]
-    # Runs on one lab follow one another.
-    left.sort(key=lambda one: [one[1].get(field, "") for field in OF_TOPOLOGY])
+    of_survey = [one for one in runs if one[0].startswith(survey.OF_SURVEY)]
+    others = [one for one in runs if one not in of_survey]
+    left = [one for one in of_survey + others[:: max(options.every, 1)] if one[0] not in known and (one in of_survey or one[0].startswith(options.only))]
+    # The survey first; runs on one lab follow one another.
+    left.sort(key=lambda one: [one not in of_survey, *(one[1].get(field, "") for field in OF_TOPOLOGY)])
     with Labs(name, folder) as labs, tempfile.TemporaryDirectory() as store:
-        if not (folder / "survey.csv").exists():
-            surveyed(labs, folder)
-        machine = calibrated(folder, store)
+        machine = None
         file = folder / "measurements.csv"
         if not known:
             head = f"# {conditions()}\n# load: the mean of one minute before the run; core_s: core tasks of the rank that has most, in the fastest run; seconds: every repeated time\n{','.join(COLUMNS)}\n"
             file.write_text(head, encoding="utf-8")
         began = time.monotonic()
         for number, (run, fields) in enumerate(left, 1):
-            row = measured(labs, machine, folder, run, fields, options.repeat)
+            if machine is None and not run.startswith(survey.OF_SURVEY):
+                machine = calibrated(folder, store)
+            row = measured(labs, machine or str(folder / "base.textproto"), folder, run, fields, options.repeat)
             with open(file, "a", encoding="utf-8", newline="") as output:
                 csv.DictWriter(output, COLUMNS, lineterminator="\n").writerow(row)
             seconds = [float(one) for one in row["seconds"].split()]
             rest = (time.monotonic() - began) / number * (len(left) - number) / 60
             print(f"{number} of {len(left)}: {run}: {1e3 * statistics.median(seconds):.1f} ms, spread {100 * spread(seconds):.1f} %, load {row['load']}; {rest:.0f} min left", flush=True)
-    missing = write_observations(folder, runs)
-    print(f"{len(runs) - missing} of {len(runs)} runs in {folder / 'observations.csv'}")
+    write_observations(folder)
+    print(f"{len(read_measured(folder))} of {len(runs)} runs in {folder / 'observations.csv'}")
     return 0

@@ -1,24 +1,25 @@
-"""What a fit wants to know of a lab: messages between two neighbours, one way and both ways at once, as observations for `podsim calibrate`. What a rank computes is
-not measured: it lasts as long as --pace says."""
+"""What a fit wants to know of a lab, measured between neighbours while all else is idle: runs and their times, for `podsim calibrate`. What a rank computes is not
+measured: it lasts as long as --pace says."""
 
 import csv
 import os
 import pathlib
-import subprocess
-import tempfile
+import statistics
 
 import mpi
+import runs
+from launch import launched
 from network import FRAME, LabError
 
-# One message at a time; one each way; and one each way that is added up on arrival.
-OPERATIONS = {"broadcast": [], "permute": ["--shift", "1"], "all-reduce": []}
+OF_SURVEY = "survey: "  # how the names of its runs begin
 # What a bucket holds, a packet and a little more, passes at once, whatever its rate: of messages that are not much longer, a time says little of the rate.
 LEAST_MESSAGE = 40 * FRAME
+MACHINE = mpi.HERE / "machine.textproto"
 
 
 def add_options(verb):
-    verb.add_argument("--max-bytes", type=int, default=1 << 20, help="the largest message; others are halves of it (1048576)")
-    verb.add_argument("--repeat", type=int, default=10, help="how often each; the least time stays (10)")
+    verb.add_argument("--max-bytes", type=int, default=1 << 20, help="the largest message (1048576)")
+    verb.add_argument("--repeat", type=int, default=5, help="how often each; the median stays (5)")
 
 
 def neighbours(network):
@@ -31,43 +32,40 @@ def neighbours(network):
     return [0, 1]
 
 
-def sizes(most):
-    """Inputs in bytes, the smallest first; the messages of an all-reduce are halves of them."""
-    found = []
-    while most >= 2 * LEAST_MESSAGE:
-        found.insert(0, most // 8 * 8)
-        most //= 2
-    if not found:
-        raise LabError(f"--max-bytes: expected at least {2 * LEAST_MESSAGE}")
-    return found
-
-
-def observed(lab, chips, operation, size, options, folder):
-    """The rows of one operation of one size; its progress is told."""
-    schedule, found = folder / "schedule.textproto", folder / "found.csv"
-    asked = ["--collective", operation, "--axis", "row", "--bytes", str(size), "--dtype", "f32", *OPERATIONS[operation]]
-    done = subprocess.run([mpi.program("podsim"), "show", "schedule", "--machine", "ideal", "--slice", "2", *asked, "-o", str(schedule)], stdout=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise LabError("podsim made no schedule for the survey")
-    status = mpi.run(lab, chips, ["--schedule", str(schedule), "--repeat", str(options.repeat), "-o", str(found)], subprocess.DEVNULL)
-    if status != 0:
-        raise LabError(f"podsim_mpirun ended with status {status}")
-    with open(found, encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(line for line in text if not line.startswith("#")))
-    for row in rows:
-        print(f"{operation} {size} bytes: {1e3 * float(row['seconds']):.2f} ms", flush=True)
-    return rows
+def row_of_four(network):
+    """Four chips in a row, of which the ways from the first to the third and from the second to the fourth lie in it; None: there are none."""
+    for first in range(network.chips):
+        for third in range(network.chips):
+            ahead = network.path(first, third) if first != third else []
+            if len(ahead) != 3:
+                continue
+            for fourth in range(network.chips):
+                if fourth not in ahead and network.path(ahead[1], fourth) == [ahead[1], third, fourth] and ahead[1] < network.chips:
+                    return [*ahead, fourth]
+    return None
 
 
 def survey(lab, network, options):
-    chips = neighbours(network)
-    with tempfile.TemporaryDirectory() as folder:
-        rows = [row for size in sizes(options.max_bytes) for operation in OPERATIONS for row in observed(lab, chips, operation, size, options, pathlib.Path(folder))]
-    with open(options.file, "w", encoding="utf-8", newline="") as file:
-        names = " and ".join(network.names[chip] for chip in chips)
-        file.write(f"# lab {lab}: chips {names} of {network.machine} {network.slice}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+    if options.max_bytes < 8 * LEAST_MESSAGE:
+        raise LabError(f"--max-bytes: expected at least {8 * LEAST_MESSAGE}")
+    two, four = neighbours(network), row_of_four(network)
+    measured = list(runs.survey(options.max_bytes // runs.KiB, four is not None))
+    file = pathlib.Path(options.file)
+    if file.suffix != ".csv":
+        raise LabError(f"expected FILE.csv, found {file}")
+    rows = []
+    for name, fields in measured:
+        said = launched(lab, two if fields["slice"] == "2" else four, str(MACHINE), mpi.HERE, {field: str(text) for field, text in fields.items()}, options.repeat)
+        seconds = statistics.median(said["makespans_s"])
+        print(f"{name}: {1e3 * seconds:.2f} ms", flush=True)
+        rows.append({"op": "run", "devices": said["ranks"], "bytes": "", "seconds": f"{seconds:.6f}", "run": name})
+    with open(file, "w", encoding="utf-8", newline="") as output:
+        names = " and ".join(network.names[chip] for chip in two)
+        output.write(f"# lab {lab}: chips {names} of {network.machine} {network.slice}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+        writer = csv.DictWriter(output, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    print(f"lab {lab}: {len(rows)} observations in {options.file}")
+    described = file.with_suffix(".textproto")
+    described.write_text(f'format_version: 1\nmachine: "{MACHINE}"\n' + "".join(runs.line(name, fields) for name, fields in measured), encoding="utf-8")
+    print(f"lab {lab}: {len(rows)} observations in {file}, their runs in {described}")
     return 0

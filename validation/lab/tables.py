@@ -7,6 +7,7 @@ import statistics
 import tempfile
 
 import study
+from launch import FAULTS, podsim, words_of
 from network import LabError
 
 DIFFERENT = 0.05  # of two variants, as measured
@@ -36,7 +37,7 @@ class Results:
         self.folder = folder
         self.fields = dict(study.read_runs(folder))
         self.measurements = study.read_measured(folder)
-        self.validation = json.loads(study.podsim("validate", f"{folder}/", "--rows", "--format", "json", statuses=(0, 1)))  # 1: above a bound, which the table shows
+        self.validation = json.loads(podsim("validate", f"{folder}/", "--rows", "--format", "json", statuses=(0, 1)))  # 1: above a bound, which the table shows
         datasets = self.validation["datasets"]
         self.cases = datasets[0]["cases"]
         self.rows = {row["run"]: row for row in datasets[0]["rows"]}
@@ -124,7 +125,7 @@ def computing(found, names):
     folder = found.folder
     with tempfile.TemporaryDirectory() as store:
         machine = study.calibrated(folder, store)
-        return {name: json.loads(study.podsim("run", "--machine", machine, *study.words_of(folder, found.fields[name]), "--format", "json"))["compute_s"] for name in names}
+        return {name: json.loads(podsim("run", "--machine", machine, *words_of(folder, found.fields[name]), "--format", "json"))["compute_s"] for name in names}
 
 
 def overlap(found):
@@ -152,7 +153,7 @@ def slow_downs(found):
     for name, fields in found.fields.items():
         if name not in found.rows or not name.startswith("damaged:"):
             continue
-        whole = healthy[tuple(sorted((field, text) for field, text in fields.items() if field not in study.FAULTS))]
+        whole = healthy[tuple(sorted((field, text) for field, text in fields.items() if field not in FAULTS))]
         if whole not in found.rows:
             continue
         predicted, measured = found.predicted(name) / found.predicted(whole) - 1, found.measured(name) / found.measured(whole) - 1
@@ -162,7 +163,7 @@ def slow_downs(found):
 
 def tables(folder):
     found = Results(folder.resolve())
-    missing = len(found.fields) - len(found.rows)
+    missing = len(found.fields) - len(found.measurements)
     if not found.rows:
         raise LabError(f"{folder} has no measured run: lab study")
     loads = [float(row["load"]) for row in found.measurements.values()]

@@ -1,9 +1,12 @@
 // Measured runs: what is predicted of them is what `podsim run` gives.
 #include "validation/validate/run_rows.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <utility>
 
 #include "sim/base/test_files.hpp"
 #include "tools/command/test_command.hpp"
@@ -65,6 +68,49 @@ TEST(RunRows, NamesWhatItCannotPredict) {
   dataset(folder, "run,4,,1,pipeline,\n");
   std::filesystem::remove(path + "layers.textproto");
   EXPECT_EQ(to_text(find_dataset(path).error()), path + "layers.textproto: cannot read the file: No such file or directory");
+}
+
+// Streams of short messages tell the latency of each, a whole message and flows that share a cable the rate.
+const std::string survey = R"(format_version: 1
+machine: "tpu_v4"
+run { name: "whole" scenario { slice: "2" collective: "broadcast" axis: "row" bytes: "256KiB" algorithm: "ring" chunks: 1 } }
+run { name: "stream" scenario { slice: "2" collective: "broadcast" axis: "row" bytes: "256KiB" algorithm: "ring" chunks: 128 } }
+run { name: "two flows" scenario { slice: "4" wrap: "none" program: "shard_map { Y = ppermute(X, row, [(0, 2), (1, 3)]) as row,- }" shape: "X=4096x256" shard: "X=row,-" } }
+)";
+
+TEST(RunRows, AMachineIsFoundAgainFromItsRuns) {
+  const test::Folder folder;
+  const std::string described = folder.file("runs.textproto", survey);
+  const auto study = read_steps(survey, described);
+  ASSERT_TRUE(study) << to_text(study.error());
+  Machine truth = *find_machine("tpu_v4:spec");
+  for (const auto& [path, value] : {std::pair{"link.bandwidth", "20 GB/s"}, std::pair{"link.latency", "3 us"}}) ASSERT_TRUE(set_machine_value(truth, path, value));
+  std::string rows = "op,devices,bytes,seconds,run\n";
+  for (const StudyRun& run : study->runs) {
+    Observation row;
+    row.op = ObservedOp::run, row.run = run.name, row.devices = run.name == "two flows" ? 4 : 2;
+    const auto time = predict_run(row, *study, truth);
+    ASSERT_TRUE(time) << to_text(time.error());
+    rows += fmt::format("run,{},,{:.12f},{}\n", row.devices, time->count(), run.name);
+  }
+  const std::string fit = "calibrate " + folder.file("rows.csv", rows) + " --base tpu_v4:spec --slice 2 --format json";
+  const auto fitted = [&](const std::string& words) {
+    const test::Outcome ended = test::podsim(fit + words);
+    EXPECT_EQ(ended.status, exit_done) << ended.err;
+    std::map<std::string, double> values;
+    for (const auto& value : ended.json()["parameters"]) values[value["path"]] = value["value"];
+    return values;
+  };
+  for (const std::string only : {"", " --only link.bandwidth --only link.latency"}) {
+    const auto values = fitted(" --steps " + described + only);
+    EXPECT_NEAR(values.at("link.bandwidth"), 20e9, 0.02e9) << only;
+    EXPECT_NEAR(values.at("link.latency"), 3e-6, 0.02e-6) << only;
+  }
+  const test::Outcome without = test::podsim(fit);
+  EXPECT_EQ(without.status, exit_bad_input);
+  EXPECT_NE(without.err.find("rows.csv:2:1: expected a description of the steps and runs that rows name: --steps FILE"), std::string::npos) << without.err;
+  const test::Outcome other = test::podsim(fit + " --steps " + described + " --only chip.attention_efficiency");
+  EXPECT_NE(other.err.find("expected a value that training steps and runs are fitted to, "), std::string::npos) << other.err;
 }
 
 }  // namespace

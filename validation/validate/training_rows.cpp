@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 #include "workloads/scenario/simulate.hpp"
@@ -46,26 +42,6 @@ Expected<System> system_of_step(const Observation& row, const TrainingStep& step
   return system;
 }
 
-/// Times of rows on machines: a fit and those of its halves ask for many of them again.
-class KnownTimes {
- public:
-  std::optional<Seconds> find(const Observation& row, const Machine& machine) {
-    const std::lock_guard lock{mutex_};
-    for (const auto& [of, time] : times_[place(row)])
-      if (of == machine) return time;
-    return std::nullopt;
-  }
-  void add(const Observation& row, const Machine& machine, Seconds time) {
-    const std::lock_guard lock{mutex_};
-    times_[place(row)].emplace_back(machine, time);
-  }
-
- private:
-  static std::pair<std::string, int> place(const Observation& row) { return {row.where.file, row.where.line}; }
-  std::mutex mutex_;
-  std::map<std::pair<std::string, int>, std::vector<std::pair<Machine, Seconds>>> times_;
-};
-
 }  // namespace
 
 Expected<TrainingStep> step_of(const Observation& row, const Study& study, const System& base) {
@@ -103,17 +79,6 @@ Expected<Seconds> predict_step(const Observation& row, const Study& study, const
   const auto time = simulated_time(posed->system, posed->problem, options);
   if (!time && !options.stopped()) return Diagnostic{row.where, to_text(time.error())};
   return time;
-}
-
-StepPredictor step_predictor(const Study& study, const System& base) {
-  return [&study, base, known = std::make_shared<KnownTimes>()](const Observation& row, const Machine& machine, Cancellation stop) -> Expected<Seconds> {
-    if (const auto time = known->find(row, machine)) return *time;
-    System system = base;  // only its machine is looked at
-    system.machine = machine;
-    auto time = predict_step(row, study, system, stop);
-    if (time) known->add(row, machine, *time);
-    return time;
-  };
 }
 
 }  // namespace podsim

@@ -16,8 +16,4 @@ Expected<TrainingStep> step_of(const Observation& row, const Study& study, const
 ///   cost    about 0.05 s, with 32 slices of 256 chips 0.5 s; ten times that where layers are divided over row and col, as their products are chosen
 Expected<Seconds> predict_step(const Observation& row, const Study& study, const System& base, Cancellation stop = {});
 
-/// predict_step() with other machines in the place of the base system's; rows of other places in a file are other rows. What is asked again is not simulated
-/// again. The study must outlive it.
-StepPredictor step_predictor(const Study& study, const System& base);
-
 }  // namespace podsim

@@ -7,6 +7,7 @@
 #include "tools/command/test_command.hpp"
 #include "topologies/machines.hpp"
 #include "validation/validate/datasets.hpp"
+#include "validation/validate/described_rows.hpp"
 #include "workloads/scenario/read_scenario.hpp"
 #include "workloads/training/counts.hpp"
 
@@ -63,7 +64,7 @@ TEST(TrainingRows, AMachineIsFoundAgainFromItsOwnSteps) {
   EXPECT_LT(rows[0].time, rows[1].time);
   EXPECT_LT(rows[1].time, rows[2].time);
   CalibrateOptions options;
-  options.step_time = step_predictor(given.study, given.base);
+  options.described_time = described_time(given.study, given.base);
   options.only = {"chip.matmul_efficiency", "dcn.nic_bandwidth", "dcn.sync"};
   const auto found = calibrate(rows, given.base, options);
   ASSERT_TRUE(found) << to_text(found.error());
@@ -88,10 +89,10 @@ TEST(TrainingRows, NamesWhatItCannotPredictOrFit) {
     return found ? "none" : to_text(found.error());
   };
   CalibrateOptions options;
-  EXPECT_EQ(fit(options), "rows:2:1: expected a description of the steps, which rows of training-step name");
-  options.step_time = step_predictor(given.study, given.base);
+  EXPECT_EQ(fit(options), "rows:2:1: expected a description of the steps and runs that rows name");
+  options.described_time = described_time(given.study, given.base);
   options.only = {"link.bandwidth"};
-  EXPECT_EQ(fit(options), "expected a value that training steps are fitted to, chip.matmul_efficiency, chip.attention_efficiency, software.core_share[all-gather], "
+  EXPECT_EQ(fit(options), "expected a value that training steps and runs are fitted to, chip.matmul_efficiency, chip.attention_efficiency, software.core_share[all-gather], "
                           "software.core_share[reduce-scatter], found \"link.bandwidth\"");
 }
 

@@ -15,6 +15,7 @@
 #include "sim/base/statistics.hpp"
 #include "sim/base/thread_pool.hpp"
 #include "sim/machine/machine_fields.hpp"
+#include "validation/validate/described_rows.hpp"
 #include "validation/validate/run_rows.hpp"
 #include "validation/validate/training_rows.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -232,11 +233,11 @@ Status take_out(Seconds host, std::vector<Observation>& rows) {
   return success();
 }
 
-/// Gives jobs that fit the same values to the same training steps one fit: each takes seconds.
+/// Gives jobs that fit the same values to the same training steps or runs one fit: each takes seconds.
 void share_step_fits(std::vector<Job>& jobs) {
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     Job& job = jobs[j];
-    if (job.fit.empty() || !is_training_step(job.fit.front())) continue;
+    if (job.fit.empty() || !is_described(job.fit.front())) continue;
     const auto same = std::find_if(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(j), [&](const Job& other) {
       return other.step_fit != nullptr && other.study == job.study && other.options.only == job.options.only &&
              other.fit_system.machine == job.fit_system.machine &&
@@ -248,8 +249,8 @@ void share_step_fits(std::vector<Job>& jobs) {
 
 Status carry_out(Job& job) {
   Machine machine = job.fit_system.machine;
-  if (!job.fit.empty() && is_training_step(job.fit.front())) {
-    job.options.step_time = step_predictor(*job.study, job.fit_system);
+  if (!job.fit.empty() && is_described(job.fit.front())) {
+    job.options.described_time = described_time(*job.study, job.fit_system);
     std::call_once(job.step_fit->once, [&] { job.step_fit->found = calibrate(job.fit, job.fit_system, job.options); });
     const Expected<Calibration>& fitted = *job.step_fit->found;
     if (!fitted && fitted.error().where.file.empty()) return blamed_on(job.where, fitted.error());

@@ -182,7 +182,7 @@ CalibrateOptions with_switch_priors(const std::vector<Observation>& observations
 }
 
 Expected<Seconds> time_of(const Observation& observation, const System& system, const CalibrateOptions& options) {
-  return is_training_step(observation) ? options.step_time(observation, system.machine, options.stop) : predict(observation, system, options.predict);
+  return is_described(observation) ? options.described_time(observation, system.machine, options.stop) : predict(observation, system, options.predict);
 }
 
 /// Errors: a value of `only` that nothing of these steps can determine.
@@ -194,7 +194,7 @@ Status check_only(const std::vector<Observation>& steps, const System& base, con
   for (const Parameter& parameter : parameters_for(steps, {}, any, system)) paths.push_back(parameter.path);
   for (const std::string& path : options.only)
     if (std::find(paths.begin(), paths.end(), path) == paths.end())
-      return Diagnostic{{}, fmt::format("expected a value that training steps are fitted to, {}, found {}", fmt::join(paths, ", "), quoted(path))};
+      return Diagnostic{{}, fmt::format("expected a value that training steps and runs are fitted to, {}, found {}", fmt::join(paths, ", "), quoted(path))};
   return success();
 }
 
@@ -229,7 +229,7 @@ Expected<Calibration> calibrate(const std::vector<Observation>& observations, co
   auto predictions = Predictions::make(observations, base, options);
   if (!predictions) return predictions.error();
 
-  const bool has_steps = std::any_of(observations.begin(), observations.end(), is_training_step);
+  const bool has_steps = std::any_of(observations.begin(), observations.end(), is_described);
   if (has_steps)
     if (auto ok = check_only(observations, base, options); !ok) return ok.error();
   // A limit of the device explains more with less than curves do, so it is looked for first. Steps, which take a second each, are fitted once.

@@ -18,8 +18,8 @@ struct NamedPrior {
   bool of_ratio = false;  // of ln(value / specification): twice and half are equally far
 };
 
-/// The time of a measured training step on a machine.
-using StepPredictor = std::function<Expected<Seconds>(const Observation& observation, const Machine& machine, Cancellation stop)>;
+/// The time on a machine of a row that a study describes: a training step, or a run of whatever `podsim run` simulates.
+using DescribedTime = std::function<Expected<Seconds>(const Observation& observation, const Machine& machine, Cancellation stop)>;
 
 struct CalibrateOptions {
   PredictOptions predict{};
@@ -28,8 +28,8 @@ struct CalibrateOptions {
   std::vector<NamedPrior> priors{};
   std::vector<std::string> hold{};                     // paths whose values are not fitted
   std::vector<std::string> only{};                     // if any: the only paths whose values are fitted, without points of curves
-  StepPredictor step_time{};                           // needed for training steps, which their study describes
-  int threads = 1;                                     // for the simulation of training steps; 0: one per CPU
+  DescribedTime described_time{};                      // needed for training steps and runs
+  int threads = 1;                                     // for the simulation of training steps and runs; 0: one per CPU
   double noise = 0.02;                                 // residuals below this do not justify points of efficiency curves and tables
   std::size_t surface_from = 200;                      // so many products: an efficiency surface (surface.hpp) instead of points of a table
   bool curves = true;                                  // let collective[kind].efficiency and chip.matmul_efficiency depend on the size
@@ -83,7 +83,7 @@ struct Calibration {
 
 /// Robust non-negative least squares on ln(predicted / observed); README.md describes the method. Equal inputs give equal bytes.
 /// Errors: no observations; an observation that cannot be predicted on the system (the message names it); a path that is not a machine value, or for `only`
-/// none that training steps are fitted to; a prior for a value that is zero or unlimited.
+/// none that training steps and runs are fitted to; a prior for a value that is zero or unlimited.
 Expected<Calibration> calibrate(const std::vector<Observation>& observations, const System& base, const CalibrateOptions& options = {});
 
 /// Quantiles of |error|.

@@ -11,7 +11,7 @@ Expected<std::vector<Coverage>> coverage_of(const std::vector<Observation>& obse
   std::vector<Coverage> covered;
   Systems systems{system};
   for (const Observation& observation : observations) {
-    if (is_training_step(observation)) continue;  // covers no operation by itself
+    if (is_described(observation)) continue;  // covers no operation by itself
     const auto own = systems.of(observation);
     if (!own) return own.error();
     const auto schedule = schedule_of(observation, **own, options.unknown_matmul);

@@ -79,7 +79,7 @@ LeastSquares problem_of(const std::vector<Parameter>& parameters, const std::vec
 
 /// Solves again from where the tangents of simulated times led, until they meet these.
 Solution solve_by_tangents(LeastSquares problem, Predictions& predictions) {
-  const int most = is_training_step(predictions.observation(0)) ? most_touches_of_steps : most_touches;
+  const int most = is_described(predictions.observation(0)) ? most_touches_of_steps : most_touches;
   for (int round = 1;; ++round) {
     problem.residuals(problem.start);  // sets the values
     predictions.touch();
@@ -92,11 +92,11 @@ Solution solve_by_tangents(LeastSquares problem, Predictions& predictions) {
   }
 }
 
-/// How far times that are zero count as moved: a tenth of a microsecond, where only training steps tell a hundredth of the shortest.
+/// How far times that are zero count as moved: a tenth of a microsecond, where only training steps and runs tell a hundredth of the shortest.
 double extent_of_zero(const Predictions& predictions) {
   double shortest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (!is_training_step(predictions.observation(i))) return smallest_time;
+    if (!is_described(predictions.observation(i))) return smallest_time;
     shortest = std::min(shortest, predictions.observation(i).time.count());
   }
   return share_of_step * shortest;

@@ -189,9 +189,15 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
   give_points(shapes, system.machine);
   Maker maker{options, system.machine};
   const bool one_efficiency = shapes.products.empty() && system.machine.chip.matmul_surface.empty();
-  if (std::all_of(observations.begin(), observations.end(), is_training_step)) {
+  const bool has_steps = std::any_of(observations.begin(), observations.end(), is_training_step);
+  if (std::all_of(observations.begin(), observations.end(), is_described)) {
     if (one_efficiency) maker.add("chip.matmul_efficiency", Parameter::Kind::efficiency);
-    add_values_of_steps(observations, system.machine, maker);
+    if (std::any_of(observations.begin(), observations.end(), is_run)) {
+      add_links(observations, system, "bandwidth", Parameter::Kind::rate, maker);
+      add_links(observations, system, "latency", Parameter::Kind::time, maker);
+      maker.add("software.per_message", Parameter::Kind::time);
+    }
+    if (has_steps) add_values_of_steps(observations, system.machine, maker);
     return maker.finish();
   }
   std::array<bool, cost_kind_count> seen{}, alone{};  // alone: without a matmul
@@ -243,7 +249,7 @@ std::vector<Parameter> parameters_for(const std::vector<Observation>& observatio
   const auto overlaps = [](const Observation& o) { return is_composite(o) && o.schedule > ObservedSchedule::plain; };
   if (std::any_of(observations.begin(), observations.end(), overlaps)) maker.add("software.core_share[permute]", Parameter::Kind::share);
   maker.add("chip.overlap_hbm", Parameter::Kind::share);
-  if (std::any_of(observations.begin(), observations.end(), is_training_step)) add_values_of_steps(observations, system.machine, maker);
+  if (has_steps) add_values_of_steps(observations, system.machine, maker);
   return maker.finish();
 }
 
@@ -261,9 +267,9 @@ Expected<Predictions> Predictions::make(const std::vector<Observation>& observat
     if (options.stop.requested()) return cancelled_work();
     Item item;
     item.observation = &o;
-    if (is_training_step(o)) {
-      if (!options.step_time) return Diagnostic{o.where, "expected a description of the steps, which rows of training-step name"};
-      item.step = std::make_shared<StepTime>(o, options.step_time);
+    if (is_described(o)) {
+      if (!options.described_time) return Diagnostic{o.where, "expected a description of the steps and runs that rows name"};
+      item.step = std::make_shared<StepTime>(o, options.described_time);
       result.items_.push_back(std::move(item));
       continue;
     }
@@ -374,7 +380,7 @@ double Predictions::touch_steps() {
     if (found)
       missed[s] = *found;
     else
-      refused[s] = Diagnostic{rows[s]->where, fmt::format("step {} on {} devices: {}", quoted(rows[s]->step), rows[s]->devices, to_text(found.error()))};
+      refused[s] = Diagnostic{rows[s]->where, fmt::format("{} {} on {} devices: {}", is_run(*rows[s]) ? "run" : "step", quoted(is_run(*rows[s]) ? rows[s]->run : rows[s]->step), rows[s]->devices, to_text(found.error()))};
   });
   if (const auto first = std::find_if(refused.begin(), refused.end(), [](const auto& one) { return one.has_value(); }); first != refused.end() && !stop_.requested())
     refused_ = *first;

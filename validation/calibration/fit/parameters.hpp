@@ -67,7 +67,7 @@ class Predictions {
     std::vector<ClosedForm> forms;           // the fastest counts; none: simulated
     std::shared_ptr<RepeatedRun> run;  // where it is simulated
     std::shared_ptr<TangentTime> tangent;    // of a collective that is simulated on a grid; rows of one schedule have one
-    std::shared_ptr<StepTime> step;          // of a training step
+    std::shared_ptr<StepTime> step;          // of a training step or run
     Bytes input;
     double time = 0, residual = 0;  // the last ones, as most values change few times
   };

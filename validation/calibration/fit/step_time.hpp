@@ -1,4 +1,4 @@
-// The simulated time of a measured training step near a machine, as a linear form of the values that are fitted.
+// The simulated time of a measured training step or run near a machine, as a linear form of the values that are fitted.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace podsim {
 ///   cost    at(): a sum. touch(): one simulation, and one for each value where a tangent is laid
 class StepTime {
  public:
-  StepTime(const Observation& observation, StepPredictor predict) : observation_{&observation}, predict_{std::move(predict)} {}
+  StepTime(const Observation& observation, DescribedTime predict) : observation_{&observation}, predict_{std::move(predict)} {}
 
   Expected<Seconds> simulated(const Machine& machine, Cancellation stop) const { return predict_(*observation_, machine, stop); }
   /// Simulates on this machine and lays the tangent along these values through that time. Returns how far the tangent before was from it, as a share of
@@ -30,7 +30,7 @@ class StepTime {
   [[nodiscard]] bool is_along(const std::vector<Parameter>& parameters) const;
 
   const Observation* observation_;
-  StepPredictor predict_;
+  DescribedTime predict_;
   bool laid_ = false;
   std::vector<Direction> directions_;
   Seconds time_;

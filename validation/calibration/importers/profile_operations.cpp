@@ -234,7 +234,7 @@ Expected<ProfiledOperations> OperationTimes::finish(const ReadProfile& profile, 
   found.has_operators = profile.has_operators;
   if (Status ok = count_steps(profile, file, options, found); !ok) return ok.error();
   found.notes.push_back(busiest != profile.devices.end()
-                            ? "measured times are those of " + busiest->name + ", which the profile names as the busiest; it is a simulation's"
+                            ? "measured times are those of " + busiest->name + ", which the profile, podsim's own, names as the busiest"
                             : "measured times are means over " + counted(sums.devices, "device") + "; a collective contains waiting for the slowest");
   found.notes.insert(found.notes.end(), profile.notes.begin(), profile.notes.end());
   return found;

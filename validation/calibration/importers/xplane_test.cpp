@@ -118,7 +118,7 @@ TEST(XPlane, ADeviceThatIsNamedAsTheBusiestIsTheOneOfTheStep) {
   const auto found = profile_operations_in("xplane", plane("/device:TPU:0", {400}, 2000) + plane("/device:TPU:1", {200}, 1000, "XLA Ops", more), "x.pb");
   ASSERT_TRUE(found) << to_text(found.error());
   EXPECT_NEAR(found->operations[0].self.count(), 200e-12, 1e-20);
-  EXPECT_EQ(found->notes.at(1), "measured times are those of /device:TPU:1, which the profile names as the busiest; it is a simulation's");
+  EXPECT_EQ(found->notes.at(1), "measured times are those of /device:TPU:1, which the profile, podsim's own, names as the busiest");
 }
 
 TEST(XPlane, LinesInPiecesAreOneAndThoseOfGpusCount) {
