@@ -382,6 +382,33 @@ TEST(MpirunWrites, EveryTaskOfTheTimelineOnceAndAfterWhatItWaitsFor) {
   EXPECT_NEAR((*observations)[0].time.count(), latest, 1e-9);
 }
 
+TEST(MpirunWrites, ATraceOfWhatWasMeasuredThatDiffComparesWithAPrediction) {
+  const std::string chrome = file_of_test("run.json"), profile = file_of_test("run.xplane.pb"), schedule = saved(gemm("meshslice", Dataflow::os, 2, 2, {.slice_count = 2}));
+  const std::string machine = "validation/lab/machine.textproto";
+  for (const std::string& file : {chrome, profile}) {
+    const Ended ended = mpirun(4, "--pace " + machine + " --trace " + file + " --schedule " + schedule);
+    ASSERT_EQ(ended.status, 0) << ended.text;
+  }
+  const auto trace = nlohmann::json::parse(test::bytes_of_file(chrome));
+  std::map<int, int> products;
+  double latest = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X" || !event.contains("args")) continue;
+    latest = std::max(latest, event["ts"].get<double>() + event["dur"].get<double>());
+    if (event["args"].value("op", "") == "matmul") ++products[event["pid"].get<int>()];
+  }
+  EXPECT_EQ(products, (std::map<int, int>{{1, 2}, {2, 2}, {3, 2}, {4, 2}})) << "of each device one a slice";
+  EXPECT_NEAR(latest, std::stod(trace["metadata"]["makespan_us"].get<std::string>()), 1e-3);
+
+  const std::string predicted = file_of_test("predicted.json");
+  const test::Outcome run = test::podsim("run --machine " + machine + " --slice 2x2 --schedule " + schedule + " --format json -o " + predicted);
+  ASSERT_EQ(run.status, 0) << run.err;
+  const test::Outcome diff = test::podsim("diff --measured " + profile + " " + predicted + " --format json");
+  ASSERT_EQ(diff.status, 0) << diff.err;
+  EXPECT_GE(diff.json()["coverage"]["predicted_time_matched"].get<double>(), 0.9) << diff.out;
+  expect_refused(4, "--schedule " + schedule + " --trace run.txt", "--trace: expected a name that ends in .json, .json.gz or .xplane.pb");
+}
+
 TEST(MpirunWrites, ASurveyOfObservationsThatCanBeRead) {
   const std::string file = file_of_test("survey.csv");
   const Ended ended = mpirun(2, "--quiet --rounds 1 --seconds-each 0 --max-bytes 128KiB --survey " + file);

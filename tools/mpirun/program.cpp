@@ -12,6 +12,7 @@
 #include "sim/config/schedule_config.hpp"
 #include "sim/model/task_cost.hpp"
 #include "tools/command/options.hpp"
+#include "tools/mpirun/measured_trace.hpp"
 #include "tools/mpirun/survey.hpp"
 #include "tools/mpirun/verdict.hpp"
 #include "tools/report/json.hpp"
@@ -45,6 +46,7 @@ OptionGroup described() {
           {"straggler", words("RANK=PART"), "a slow rank, by its coordinates in the schedule's mesh: with 3.2=0.8 its core tasks last as --pace says, over 0.8; repeatable"},
           {"between-looks", word("TIME", "0s"), "how long a rank that waits sleeps before it looks for messages again: where ranks share cores (0s)"},
           {"timeline", output_file("FILE.csv"), "when each task instance of the fastest run began and ended"},
+          {"trace", output_file("FILE.json|FILE.xplane.pb"), "the fastest run as `podsim run --trace` writes it: for ui.perfetto.dev, XProf and `podsim diff --measured`"},
           {"output,o", output_file("FILE.csv"), "the fastest run as an observation: of a schedule that computes a collective"},
           {"survey", output_file("FILE.csv"), "measure collectives, products and copies on this host, as observations"},
           {"rounds", word("N", "3"), "of --survey: how often over all operations (3)"},
@@ -70,7 +72,7 @@ Expected<Request> request_of(const Options& given) {
   Request request{given};
   if (given.has("schedule") == given.has("survey"))
     return Diagnostic{{}, fmt::format("expected --schedule or --survey, found {}", given.has("survey") ? "both" : "neither")};
-  for (const char* name : {"algorithm", "repeat", "timeline", "output", "seed", "pace", "straggler"})
+  for (const char* name : {"algorithm", "repeat", "timeline", "trace", "output", "seed", "pace", "straggler"})
     if (given.has("survey") && given.given(name)) return Diagnostic{option(name), "belongs to --schedule, not to --survey"};
   if (given.has("survey") && given.flag("check")) return Diagnostic{option("check"), "belongs to --schedule, not to --survey"};
   for (const char* name : {"rounds", "seconds-each", "max-bytes"})
@@ -96,6 +98,8 @@ Expected<Request> request_of(const Options& given) {
     if (!machine) return machine.error();
     request.pace = *machine;
   }
+  if (given.has("trace"))
+    if (auto ok = check_trace_name(given.text("trace")); !ok) return ok.error();
   const std::string& format = given.text("format");
   if (format != "table" && format != "json") return Diagnostic{option("format"), "expected table or json, found " + quoted(format)};
   request.repeat = static_cast<int>(*repeat);
@@ -247,6 +251,16 @@ int run_schedule(const Request& request, const Team& team, Console& console) {
   if (options.has("timeline"))
     if (const Status written = write_at_root(options.text("timeline"), timeline_csv(*lowered, **runner, measured, team), team); !written)
       return fail(written.error());
+  if (options.has("trace")) {
+    const auto timeline = measured_timeline(**runner, measured, team);
+    const auto write = [&]() -> Status {
+      if (!timeline) return timeline.error();
+      const auto machine = request.pace ? Expected<Machine>{*request.pace} : find_machine("ideal");
+      if (!machine) return machine.error();
+      return write_measured_trace(options.text("trace"), *lowered, *machine, *timeline);
+    };
+    if (const Status written = team.agree(team.is_root() ? write() : success()); !written) return fail(written.error());
+  }
   if (options.has("output")) {
     const auto observation = observation_of(*schedule, measured);
     if (!observation) return fail(observation.error());

@@ -17,7 +17,7 @@ namespace {
 
 /// A task instance as it travels to the root.
 struct Instance {
-  std::uint32_t device = 0, task = 0, peer = 0, program = 0;
+  std::uint32_t device = 0, task = 0, peer = 0, program = 0, activity = 0;
   RankTask::Part part = RankTask::Part::work;
   bool on_core = false;
   std::int64_t start_ns = 0, end_ns = 0;
@@ -31,6 +31,7 @@ Instance instance_of(const Activity& activity, const RankTask& task, const Times
   instance.task = static_cast<std::uint32_t>((receives ? activity.receiver_task : activity.task).value);
   instance.peer = static_cast<std::uint32_t>(peer.value);
   instance.program = receives ? activity.receiver_program : activity.program;
+  instance.activity = task.activity;
   instance.part = task.part;
   instance.on_core = task.on_core;
   instance.start_ns = times.start.ns - began.ns;
@@ -55,6 +56,20 @@ std::string row_of(const Schedule& lowered, const Instance& instance) {
   return csv_row({std::to_string(instance.device), std::to_string(instance.task), std::string{name_of(instance)}, peer,
                   fmt::format("{:.9f}", 1e-9 * static_cast<double>(instance.start_ns)),
                   fmt::format("{:.9f}", 1e-9 * static_cast<double>(instance.end_ns)), task.label, collective, std::string{origin}});
+}
+
+/// Of all ranks, at the root.
+std::vector<Instance> gathered(const RankRunner& runner, const Measured& measured, const Team& team) {
+  std::string mine(runner.tasks().size() * sizeof(Instance), '\0');
+  for (std::size_t t = 0; t < runner.tasks().size(); ++t) {
+    const RankTask& task = runner.tasks()[t];
+    const Instance instance = instance_of(runner.graph().activities[task.activity], task, measured.fastest[t], measured.began);
+    std::memcpy(mine.data() + t * sizeof(Instance), &instance, sizeof(Instance));
+  }
+  const std::string all = team.at_root(mine);
+  std::vector<Instance> instances(all.size() / sizeof(Instance));
+  if (!instances.empty()) std::memcpy(instances.data(), all.data(), all.size());
+  return instances;
 }
 
 }  // namespace
@@ -99,21 +114,30 @@ Status worked_on_its_data(const RankRunner& runner, const Team& team) {
 }
 
 std::string timeline_csv(const Schedule& lowered, const RankRunner& runner, const Measured& measured, const Team& team) {
-  std::string mine(runner.tasks().size() * sizeof(Instance), '\0');
-  for (std::size_t t = 0; t < runner.tasks().size(); ++t) {
-    const RankTask& task = runner.tasks()[t];
-    const Instance instance = instance_of(runner.graph().activities[task.activity], task, measured.fastest[t], measured.began);
-    std::memcpy(mine.data() + t * sizeof(Instance), &instance, sizeof(Instance));
-  }
-  const std::string all = team.at_root(mine);
-  std::vector<Instance> instances(all.size() / sizeof(Instance));
-  if (!instances.empty()) std::memcpy(instances.data(), all.data(), all.size());
+  std::vector<Instance> instances = gathered(runner, measured, team);
   std::sort(instances.begin(), instances.end(), [](const Instance& a, const Instance& b) {
     return std::tuple{a.start_ns, a.device, a.task, a.part} < std::tuple{b.start_ns, b.device, b.task, b.part};
   });
   std::string text = "device,task,part,peer,start_s,end_s,label,collective,origin\n";
   for (const Instance& instance : instances) text += row_of(lowered, instance);
   return text;
+}
+
+Expected<Timeline> measured_timeline(const RankRunner& runner, const Measured& measured, const Team& team) {
+  const std::vector<Instance> instances = gathered(runner, measured, team);
+  if (!team.is_root()) return Timeline{};
+  std::vector<ActivityTimes> times(runner.graph().activities.size());
+  const auto clock = [](std::int64_t ns) { return Picoseconds{1000 * std::max<std::int64_t>(ns, 0)}; };
+  for (const Instance& instance : instances) {
+    ActivityTimes& activity = times[instance.activity];
+    activity.start = std::max(activity.start, clock(instance.start_ns));  // of a transfer, when both halves are posted
+    (instance.part == RankTask::Part::receive ? activity.received : activity.sent) = clock(instance.end_ns);
+  }
+  for (ActivityTimes& activity : times) {
+    activity.sent = std::max(activity.sent, activity.start);
+    activity.received = std::max(activity.received, activity.sent);
+  }
+  return make_timeline(times, {}, 0);
 }
 
 }  // namespace podsim

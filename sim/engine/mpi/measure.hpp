@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/engine/mpi/rank_runner.hpp"
+#include "sim/engine/timeline.hpp"
 
 namespace podsim {
 
@@ -36,5 +37,9 @@ Status worked_on_its_data(const RankRunner& runner, const Team& team);
 /// by (start, device, task, part). part: core, dma, send or receive. collective: the number of the task's Collective in its program; origin: its
 /// kind.
 std::string timeline_csv(const Schedule& lowered, const RankRunner& runner, const Measured& measured, const Team& team);
+
+/// At the root: the fastest run as a timeline of an engine has it. A transfer begins when both ranks have posted their half, is sent when the sender may reuse its
+/// buffer (MPI may still have the message), and received when the receiver sees it, never before. Other ranks get an empty one. Collective. Errors: those of make_timeline().
+Expected<Timeline> measured_timeline(const RankRunner& runner, const Measured& measured, const Team& team);
 
 }  // namespace podsim
