@@ -53,14 +53,14 @@ OptionGroup search_options() {
           {"slices", word("offered|2-d", "offered"), "of --chips: what the vendor offers, or every AxB as a what-if"}};
 }
 
-Expected<std::vector<System>> systems_to_search(const Options& options, bool training) {
+Expected<std::vector<System>> systems_to_search(const Options& options, std::vector<std::string_view> training) {
   const Fields fields = fields_of(options);
   auto base = base_of(fields);
   if (!base) return base.error();
   auto slices = slices_asked_for(options, base->machine);
   if (!slices) return slices.error();
   SearchSpace space{*std::move(base), *std::move(slices)};
-  space.training = training;
+  space.training = std::move(training);
   const std::vector<std::string> asked = options.texts("mesh");
   space.split_axes = options.flag("allow-split-axes") || asked == std::vector<std::string>{"all"};
   for (const std::string& text : space.split_axes ? std::vector<std::string>{} : asked) {

@@ -39,7 +39,7 @@ Expected<std::vector<std::int64_t>> integers_of(const Options& options, const st
 }
 
 // MaxText's keys for the mesh of a slice, which the search decides.
-constexpr std::array<std::string_view, 4> searched_keys{"ici_pipeline_parallelism=1", "ici_data_parallelism=1", "ici_fsdp_parallelism=-1",
+constexpr std::array<std::string_view, 5> searched_keys{"ici_pipeline_parallelism=1", "ici_data_parallelism=1", "ici_fsdp_parallelism=-1", "ici_expert_parallelism=1",
                                                         "ici_tensor_parallelism=1"};
 
 void leave_mesh_open(Fields& fields, std::int64_t slices) {
@@ -90,12 +90,14 @@ Status read_lists(const Options& options, TrainingRequest& request) {
 
 Expected<TrainingRequest> training_request(const Options& options, const Console& console) {
   TrainingRequest request;
-  auto systems = systems_to_search(options, true);
+  auto systems = systems_to_search(options, searched_axes({}));
   if (!systems) return systems.error();
-  request.systems = *std::move(systems);
-  auto step = step_to_tune(options, request.systems.front());
+  auto step = step_to_tune(options, systems->front());
   if (!step) return step.error();
   request.spec.step = *std::move(step);
+  if (request.spec.step.model.experts > 0) systems = systems_to_search(options, searched_axes(request.spec.step.model));
+  if (!systems) return systems.error();
+  request.systems = *std::move(systems);
   request.spec.options.fuse_steady_state = options.flag("fuse-steady-state");
   if (options.given("algorithms")) {
     const auto algorithm = gemm_algorithm(options.text("algorithms"));

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "sim/base/invariant.hpp"
-#include "workloads/training/step.hpp"
 
 namespace podsim {
 
@@ -73,17 +72,17 @@ std::vector<MeshSizes> meshes_of(const System& system, bool split_axes) {
 namespace {
 
 /// Every way to give each factor in order to an axis that is not before that of the factor before; axes of one device are left out.
-void add_training_meshes(const std::vector<int>& factors, std::size_t next, std::size_t axis, MeshSizes sizes, std::set<MeshSizes>& seen, std::vector<MeshSizes>& meshes) {
+void add_training_meshes(const std::vector<std::string_view>& axes, const std::vector<int>& factors, std::size_t next, std::size_t axis, MeshSizes sizes, std::set<MeshSizes>& seen,
+                         std::vector<MeshSizes>& meshes) {
   if (next == factors.size()) {
     if (seen.insert(sizes).second) meshes.push_back(std::move(sizes));
     return;
   }
-  for (std::size_t a = axis; a < training_axes.size(); ++a) {
-    if (training_axes[a] == "expert") continue;  // models with experts are not searched
+  for (std::size_t a = axis; a < axes.size(); ++a) {
     MeshSizes longer = sizes;
-    if (longer.empty() || longer.back().first != training_axes[a]) longer.emplace_back(training_axes[a], 1);
+    if (longer.empty() || longer.back().first != axes[a]) longer.emplace_back(axes[a], 1);
     longer.back().second *= factors[next];
-    add_training_meshes(factors, next + 1, a, std::move(longer), seen, meshes);
+    add_training_meshes(axes, factors, next + 1, a, std::move(longer), seen, meshes);
   }
 }
 
@@ -94,7 +93,7 @@ std::vector<int> prime_factors(int number) {
   return factors;
 }
 
-std::vector<MeshSizes> training_meshes_of(const System& system, bool split_axes) {
+std::vector<MeshSizes> training_meshes_of(const System& system, const std::vector<std::string_view>& axes, bool split_axes) {
   std::vector<int> factors;
   const bool divides = divides_dimensions(system, split_axes);
   const auto& dimensions = system.layout.dimensions();
@@ -114,7 +113,7 @@ std::vector<MeshSizes> training_meshes_of(const System& system, bool split_axes)
   std::set<MeshSizes> seen;
   MeshSizes first;
   if (system.slices > 1) first.emplace_back("slice", system.slices);
-  for (const std::vector<int>& order : orders) add_training_meshes(order, 0, 1, first, seen, meshes);
+  for (const std::vector<int>& order : orders) add_training_meshes(axes, order, 0, 0, first, seen, meshes);
   for (MeshSizes& mesh : meshes)
     if (mesh.empty()) mesh.emplace_back("data", 1);
   return meshes;
@@ -152,20 +151,20 @@ Expected<std::vector<System>> systems_in(const SearchSpace& space) {
   std::vector<System> systems, cut;  // cut: meshes that were asked for, whose axes do not take whole dimensions of a slice
   std::set<std::string> seen;
   for (const Slice& slice : space.slices) {
-    const bool turns = space.turn && equal_links(space.base.machine, slice) && (space.training || space.meshes.empty()) && !space.split_axes;
+    const bool turns = space.turn && equal_links(space.base.machine, slice) && (!space.training.empty() || space.meshes.empty()) && !space.split_axes;
     for (const Slice& way : turned(space.base.machine, slice, turns)) {
       SystemSpec spec = space.base;
       spec.slice = way;
       spec.mesh.clear();
       const auto plain = make_system(spec);
       if (!plain) return plain.error();
-      const std::vector<MeshSizes> own = space.training ? training_meshes_of(*plain, space.split_axes) : meshes_of(*plain, space.split_axes);
+      const std::vector<MeshSizes> own = space.training.empty() ? meshes_of(*plain, space.split_axes) : training_meshes_of(*plain, space.training, space.split_axes);
       for (const MeshSizes& mesh : space.meshes.empty() ? own : space.meshes) {
         spec.mesh = mesh;
         auto system = make_system(spec);
         if (!system) return system.error();
         if (turns && !seen.insert(shape_of(*system)).second) continue;
-        const bool whole = !space.training || std::find(own.begin(), own.end(), mesh) != own.end();
+        const bool whole = space.training.empty() || std::find(own.begin(), own.end(), mesh) != own.end();
         (whole ? systems : cut).push_back(*std::move(system));
       }
       if (divides_dimensions(*plain, space.split_axes)) break;  // any mesh was tried: a turned slice has no others

@@ -1,6 +1,7 @@
 // Where a tuner searches: slices and meshes.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "topologies/system.hpp"
@@ -19,7 +20,7 @@ struct SearchSpace {
   std::vector<Slice> slices;
   std::vector<MeshSizes> meshes{};  // none: every row x col whose axes take whole dimensions of the slice; where switches join the devices, every row x col
   bool split_axes = false;          // every row x col at all
-  bool training = false;            // instead of row x col the axes of a training step: slice over the slices, the others in every way
+  std::vector<std::string_view> training{};  // if any: instead of row x col these axes of a training step, in their order and in every way, and slice over the slices
   bool turn = true;                 // try every order of a slice's dimensions if their links are equal; equivalent meshes are tried once
 };
 /// Slice by slice. Errors: those of make_system().

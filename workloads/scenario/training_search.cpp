@@ -90,7 +90,7 @@ class TrainingSearch {
   void begin_with_layers_of_one_device() {
     const auto is_one = [&](const Node& node) {
       const auto sizes = sizes_of(*step_axes(request_.systems[space_.candidates[node.second].system].mesh));
-      return sizes.row * sizes.col == 1;
+      return sizes.row * sizes.col * sizes.expert == 1;
     };
     std::vector<Node> simple;
     std::copy_if(open_.begin(), open_.end(), std::back_inserter(simple), is_one);
@@ -403,7 +403,6 @@ class TrainingSearch {
 }  // namespace
 
 Expected<TrainingTuning> tune_training(const TrainingRequest& request) {
-  if (request.spec.step.model.experts > 0) return Diagnostic{{}, "plans of models with experts are not searched"};
   if (request.systems.empty()) return Diagnostic{of_field("chips"), "there is no system to search"};
   return TrainingSearch{request}.run();
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/cancellation.hpp"
@@ -38,6 +39,8 @@ struct TrainingRequest {
 };
 
 inline constexpr std::int64_t most_microbatches = 1024, most_virtual_stages = 12;
+/// The axes that a model may be divided along, outermost first, but for slice: those of experts instead of row and col.
+std::vector<std::string_view> searched_axes(const TrainingModel& model);
 /// None, full, and the outputs that MaxText's policies keep.
 std::vector<Remat> searched_remats();
 
@@ -70,7 +73,7 @@ struct TrainingTuning {
 /// Best-first branch and bound, after a few plans whose layers lie on one device each: candidates by arithmetic_bound(), then by step_bound(), then by des. A candidate is excluded by memory if
 /// state_bound(), step_bound() or the simulated peak is more than the device has; it is not looked at further if its bound is above the worst plan
 /// wanted, or above the best plan of its mesh. A step ends once it is certain to be slower than these. Candidates are taken in rounds whose size is fixed, so that the result does not depend on threads.
-/// Errors: no system; a model with experts; nothing divides the model (the message has the least obstacle), or nothing fits (what the nearest needs by kind, and what would
+/// Errors: no system; nothing divides the model (the message has the least obstacle), or nothing fits (what the nearest needs by kind, and what would
 /// help); what fails in every simulation.
 Expected<TrainingTuning> tune_training(const TrainingRequest& request);
 

@@ -33,19 +33,20 @@ TrainingModel random_model(Rng& rng) {
 }
 
 /// A small model on 8 chips of a machine, or 8 GPUs of two nodes, whose memory holds some plans and not others.
-TrainingRequest random_request(std::uint64_t seed) {
+TrainingRequest random_request(std::uint64_t seed, std::int64_t experts = 0) {
   Rng rng{seed, stream_of("training search")};
   TrainingRequest request;
   request.spec.step.model = random_model(rng);
+  if (experts > 0) request.spec.step.model.experts = experts, request.spec.step.model.experts_per_token = 2;
   request.spec.step.batch = 8 << rng.below(3);
   constexpr std::array<const char*, 5> machines{"tpu_v4", "tpu_v5e", "tpu_v3", "dgx_h100", "dgx_a100"};
   Machine machine = *load_machine(machines[rng.below(machines.size())]);
   TrainingModel& model = request.spec.step.model;
-  const double parameters = static_cast<double>(model.layers * 12 * model.width * model.width);
+  const double parameters = static_cast<double>(model.layers * (experts > 0 ? 4 + 8 * experts : 12) * model.width * model.width);
   machine.chip.hbm = Bytes{static_cast<std::int64_t>(parameters * 12 * static_cast<double>(rng.between(2, 12)) / 8) + 20'000'000};
   std::vector<Slice> slices = machine.interconnect == Interconnect::rail ? std::vector{*parse_slice("2x4", machine, {})} : *slices_of(machine, 8, machine.name == "tpu_v3");
   SearchSpace space{{std::move(machine)}, std::move(slices)};
-  space.training = true;
+  space.training = searched_axes(model);
   request.systems = *systems_in(space);
   // A part of the space, so that everything can be simulated.
   request.microbatches = {1 << rng.below(2), 4};
@@ -188,12 +189,29 @@ System system_of(const HandWritten& plan, const Machine& machine) {
   return *make_system(where);
 }
 
-TEST(TrainingSearch, ModelsWithExpertsAreRefused) {
-  TrainingRequest request;
-  request.spec.step.model = *find_training_model("mixtral-8x7b");
-  const auto tuned = tune_training(request);
-  ASSERT_FALSE(tuned);
-  EXPECT_EQ(to_text(tuned.error()), "plans of models with experts are not searched");
+TEST(TrainingSearch, PlansOfExpertsAreThoseOfAnExhaustiveSearch) {
+  int along_expert = 0;
+  const std::array<std::uint64_t, 3> seeds{1, 2, 5};
+  for (std::size_t i = 0; i < test::cases(seeds.size(), std::size_t{1}); ++i) {
+    SCOPED_TRACE("seed " + std::to_string(seeds[i]));
+    TrainingRequest request = random_request(seeds[i], 8);
+    request.top = 3;
+    const auto pruned = tune_training(request);
+    request.exhaustive = true;
+    const auto all = tune_training(request);
+    ASSERT_TRUE(pruned) << to_text(pruned.error());
+    ASSERT_TRUE(all) << to_text(all.error());
+    ASSERT_EQ(pruned->plans.size(), all->plans.size());
+    for (std::size_t p = 0; p < all->plans.size(); ++p) {
+      const TrainingStep& step = all->plans[p].step;
+      EXPECT_EQ(pruned->plans[p].row.result.makespan_s, all->plans[p].row.result.makespan_s);
+      EXPECT_EQ(pruned->plans[p].step, step) << to_text(pruned->plans[p].step.mesh) << " and " << to_text(step.mesh);
+      EXPECT_EQ(step.mesh.row * step.mesh.col, 1);
+      along_expert += step.mesh.expert > 1 ? 1 : 0;
+    }
+    EXPECT_LE(pruned->simulated, all->simulated);
+  }
+  EXPECT_GE(along_expert, 1) << "some of the best divide experts";
 }
 
 TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
@@ -211,7 +229,7 @@ TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
     request.microbatches = {16}, request.virtual_stages = {1}, request.remats = {*parse_remat("full", {})};
   } else {
     SearchSpace space{{machine}, *slices_of(machine, 256, false)};
-    space.training = true;
+    space.training = searched_axes(request.spec.step.model);
     request.systems = *systems_in(space);
   }
   const auto tuned = tune_training(request);

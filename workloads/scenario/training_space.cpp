@@ -149,6 +149,11 @@ class Enumeration {
 
 }  // namespace
 
+std::vector<std::string_view> searched_axes(const TrainingModel& model) {
+  if (model.experts > 0) return {"stage", "data", "fsdp", "expert"};
+  return {"stage", "data", "fsdp", "row", "col"};
+}
+
 std::vector<Remat> searched_remats() {
   std::vector<Remat> remats;
   for (const char* text : {"none", "full", "selected:in_proj", "selected:out_proj", "selected:in_proj,attention,out_proj",

@@ -211,14 +211,14 @@ std::string rings_under(const System& system, std::size_t number, std::initializ
 
 std::string extents_of(const TrainingStep& divided) {
   const TrainingModel& model = divided.model;
-  return fmt::format("{} {} {} {} {} {} {}", model.width, model.heads, model.kv_heads, model.mlp, model.vocabulary, divided.mesh.row,
+  return fmt::format("{} {} {} {} {} {} {} {}", model.width, model.heads, model.kv_heads, model.mlp, model.vocabulary, divided.mesh.expert, divided.mesh.row,
                      divided.mesh.col);
 }
 
 }  // namespace
 
 std::string rings_key(const System& system, std::size_t number, const TrainingStep& divided) {
-  return rings_under(system, number, {"row", "col"}) + extents_of(divided);
+  return rings_under(system, number, {"expert", "row", "col"}) + extents_of(divided);
 }
 
 std::string layer_key(const System& system, std::size_t number, const TrainingStep& divided) {
@@ -226,7 +226,7 @@ std::string layer_key(const System& system, std::size_t number, const TrainingSt
 }
 
 std::string weight_key(const System& system, std::size_t number, const TrainingStep& divided) {
-  return fmt::format("{}{} {}", rings_under(system, number, {"data", "fsdp", "row", "col"}), extents_of(divided),
+  return fmt::format("{}{} {}", rings_under(system, number, {"data", "fsdp", "expert", "row", "col"}), extents_of(divided),
                      fmt::format("{} {} {} {}", divided.mesh.data, divided.mesh.fsdp, divided.mesh.slice, divided.optimizer_shards()));
 }
 

@@ -56,6 +56,21 @@ TEST_F(TuneTraining, JsonHasWhatTheContractNames) {
   EXPECT_EQ(devices, 8);
 }
 
+TEST_F(TuneTraining, PlansOfExpertsRunInTheTimeThatTheySay) {
+  const std::string experts = " --training " + folder.file("experts.textproto", R"(format_version: 1 name: "experts" layers: 4 width: 512 heads: 8 mlp: 1024 gated: true sequence: 256 vocabulary: 4096 experts: 8 experts_per_token: 2)");
+  for (const std::string& machine : {std::string{" --machine tpu_v5e --chips 8"}, std::string{" --machine dgx_h100 --slice 1x8"}}) {
+    const auto json = json_of("tune" + machine + experts + " --batch 16 --microbatches 1,2 --remat full --top 3");
+    ASSERT_FALSE(json["plans"].empty());
+    bool divides_experts = false;
+    for (const auto& plan : json["plans"]) {
+      divides_experts |= plan["mesh"]["expert"] > 1;
+      const auto run = json_of(without_podsim(plan["run"]));
+      EXPECT_EQ(run["makespan_s"], plan["step_s"]) << plan["run"];
+    }
+    EXPECT_TRUE(divides_experts) << machine;
+  }
+}
+
 TEST_F(TuneTraining, TheCommandLineOfEveryPlanTakesWhatThePlanSays) {
   const auto json = json_of("tune" + on_8 + model + "--batch 16 --microbatches 2 --pipeline 1f1b --virtual-stages 1 --remat full --set link.bandwidth=20GB/s --optimizer sgd --top 4");
   ASSERT_GE(json["plans"].size(), 3U);
