@@ -115,7 +115,6 @@ void adamw(const Local& local, OperandCheck& check) {
   parameters_and_gradient(local, check);
   const auto moment = [&](const Region& region, std::string_view name) {
     same_count(check, region, local.reads[0], name, "the array of parameters");
-    check.dtype_among(region, only_f32, name);
   };
   moment(local.reads[2], "m"), moment(local.reads[3], "v"), moment(local.writes[1], "the new m"), moment(local.writes[2], "the new v");
   const Optimiser& of = local.optimiser;

@@ -231,8 +231,6 @@ Expected<StepParts> step_parts(const TrainingStep& step, const Mesh& mesh, const
   if (!submesh) return submesh.error();
   if (step.model.experts > 0 && submesh->group_size() > 1) return Diagnostic{of_field("mesh"), fmt::format("expected row and col of 1 with experts, found {}", to_text(step.mesh))};
   submesh->experts = axes->expert;
-  if (step.optimizer == Optimizer::adamw && step.model.moments != DType::f32)
-    return Diagnostic{of_field("moments"), fmt::format("expected f32, found {}: updates of moments in other dtypes are not simulated", name_of(step.model.moments))};
   const std::int64_t groups = step.mesh.slice * step.mesh.data * step.mesh.fsdp * step.mesh.expert;
   auto layer = workload_of(layer_of(step.model, step.batch / step.microbatches / groups), 1);
   if (!layer) return layer.error();

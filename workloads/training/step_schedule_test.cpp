@@ -111,6 +111,8 @@ TEST(TrainingSchedule, EachDeviceOfDataHasItsPartOfADividedOptimizer) {
   EXPECT_EQ(whole[MemoryKind::optimizer], 6 * whole[MemoryKind::weights]) << "two moments and a copy, all of them float32";
   EXPECT_EQ(parts[MemoryKind::optimizer], whole[MemoryKind::optimizer] / 4);
   EXPECT_EQ(parts[MemoryKind::weights], whole[MemoryKind::weights]);
+  step.shard_optimizer_over_data = false, step.model.moments = DType::bf16;
+  EXPECT_EQ(bytes_by_kind(step)[MemoryKind::optimizer], 4 * whole[MemoryKind::weights]) << "moments as wide as the weights";
   EXPECT_EQ(parts[MemoryKind::gradients], whole[MemoryKind::gradients] * 5 / 4) << "sums over microbatches, and a part of what they come to";
 }
 
