@@ -55,7 +55,7 @@ Expected<PredictedStep> simulated_step(const Options& options, const RunOptions&
   const auto run = simulate(asked->system, asked->problem, how);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
-  return PredictedStep{step_of(*run), run->row.problem.blocks, asked->system.machine.name};
+  return PredictedStep{step_of(*run), run->row.problem.blocks, asked->system.machine.name, collective_ledger(*run)};
 }
 
 /// A plan or a module is simulated; the JSON of a run, which begins with a brace, is read.
@@ -104,9 +104,10 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   auto profile = profile_operations(*measured, *profiled);
   if (!profile) return profile.error();
   line.end();
-  DiffReport report{diff_steps(predicted->block, step_of(*profile), profiled->layers), {}, std::move(profile->notes), std::move(profile->warnings)};
+  DiffReport report{diff_steps(predicted->block, step_of(*profile), profiled->layers), {}, {}, std::move(profile->notes), std::move(profile->warnings)};
   const StepDiff& diff = report.diff;
   report.coverage = coverage_of(diff);
+  report.collectives = collective_diff(diff, *predicted);
   if (profile->has_operators)
     report.notes.insert(report.notes.begin(), "PyTorch's operators are no instructions of the prediction: both are compared by category; collectives have a counterpart of equal bytes");
   else if (std::string warning = warning_of(report.coverage); !warning.empty())
