@@ -202,7 +202,7 @@ std::string page_of(const std::vector<Record>& records, const std::vector<std::s
   for (std::size_t r = 0; r < records.size(); ++r) data += (r == 0 ? "" : ",") + data_of(records[r], names[r]);
   data += "]";
   std::string scripts;
-  for (const char* script : {"text", "tables", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "differences", "explained", "sweep", "main"}) scripts += part(script);
+  for (const char* script : {"text", "tables", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "differences", "explained", "measured", "calibration", "check", "sweep", "main"}) scripts += part(script);
   std::string page{part("frame")};
   const auto put = [&](std::string_view mark, std::string_view text) { page.replace(page.find(mark), mark.size(), text); };
   put("/*style*/", part("style"));
