@@ -14,6 +14,7 @@
 #include "sim/config/machine_config.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/observations.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
@@ -47,7 +48,7 @@ OptionGroup calibrate_options() {
                         {"plot", output_file("FILE.svg"), "draw measured against fitted, and the residuals"},
                         {"no-curves", flag(), "one efficiency for all sizes"},
                         {"observations-only", flag(), "convert to CSV, fit nothing"}};
-  return joined({import_options(), field_options({FieldKind::Group::system}), own, threads_option(), output_options(table_json)});
+  return joined({import_options(), field_options({FieldKind::Group::system}), own, threads_option(), record_options(), output_options(table_json)});
 }
 
 int print_observations(const Imported& imported, const Options& options, Console& console) {
@@ -96,6 +97,8 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   if (!imported) return imported.error();
   if (options.flag("observations-only")) return print_observations(*imported, options, console);
   if (options.has("machine")) return Diagnostic{option("machine"), "calibrate begins with --base"};
+  const auto record = record_request(options);
+  if (!record) return record.error();
   if (!options.has("base")) return Diagnostic{{}, "--base is missing: the machine to begin with"};
   const auto system = system_of(*imported, options, options.text("base"));
   if (!system) return system.error();
@@ -124,6 +127,8 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   if (console.caller != nullptr) console.caller->machine = std::make_shared<Machine>(found->machine);
   if (options.has("plot"))
     if (auto ok = write_file(options.text("plot"), residual_svg(imported->observations, *found, how->dataset)); !ok) return ok.error();
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "calibrate", calibration_json(imported->observations, *found, held_back, imported->notes), options); !ok) return ok.error();
   const auto table = [&] { return calibration_table(imported->observations, *found, held_back, imported->notes); };
   tell_table(table, console);
   const std::string text = format_of(options) == Format::json ? calibration_json(imported->observations, *found, held_back, imported->notes) : table();

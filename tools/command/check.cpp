@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tools/command/command.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/report/check_report.hpp"
 #include "workloads/scenario/plan_choice.hpp"
@@ -64,7 +65,7 @@ OptionGroup check_options_described() {
                         {"structure-only", flag(), "matching, races and deadlock alone: no numbers, and no claim asked for"},
                         {"edges", flag(), "tell of every edge whether it orders a race, is implied, or is proven to be about timing only"}};
   using enum FieldKind::Group;
-  return joined({field_options({system, devices, problem}), scenario_option(), field_options({workload, model, training, hlo, FieldKind::Group::check}), own, output_options(table_json)});
+  return joined({field_options({system, devices, problem}), scenario_option(), field_options({workload, model, training, hlo, FieldKind::Group::check}), own, record_options(), output_options(table_json)});
 }
 
 /// As it is checked, with the description of its problem. `of_itself`: a module beside its own meaning, whatever --equals says.
@@ -87,6 +88,8 @@ Expected<LoweredProblem> lowered_problem(const Fields& fields, const Options& op
 Expected<int> check_and_print(const Options& options, Console& console) {
   const auto given = check_options(options);
   if (!given) return given.error();
+  const auto record = record_request(options);
+  if (!record) return record.error();
   RunOptions how = run_options_of(console, given->threads);
   how.inline_calls = true;  // proofs look at every task
   ProgressLine line{console, options.flag("quiet"), 1, ProgressLine::Elsewhere::lines};
@@ -122,8 +125,11 @@ Expected<int> check_and_print(const Options& options, Console& console) {
   const auto& module = problem->problem.summary.hlo;
   const std::vector<std::string> not_checked = module != nullptr ? module->not_checked : std::vector<std::string>{};
   const auto table = [&] { return check_table(*found, training, not_checked) + (audited ? "\n" + edges_table(edges) : ""); };
+  const auto json = [&] { return check_json(*found, audited ? &edges : nullptr, training, received, not_checked); };
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "check", json(), options); !ok) return ok.error();
   tell_table(table, console);
-  const int status = print_output(options, format_of(options) == Format::json ? check_json(*found, audited ? &edges : nullptr, training, received, not_checked) : table(), console);
+  const int status = print_output(options, format_of(options) == Format::json ? json() : table(), console);
   return status == exit_done && !found->ok ? static_cast<int>(exit_false) : status;
 }
 

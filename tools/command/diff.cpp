@@ -3,6 +3,7 @@
 
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
+#include "tools/command/record_option.hpp"
 #include "tools/report/diff_report.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/report/run_operations.hpp"
@@ -55,7 +56,7 @@ Expected<PredictedStep> simulated_step(const Options& options, const RunOptions&
   const auto run = simulate(asked->system, asked->problem, how);
   if (!run) return run.error();
   if (run->timeline.interrupted) return cancelled_work();
-  return PredictedStep{step_of(*run), run->row.problem.blocks, asked->system.machine.name};
+  return PredictedStep{step_of(*run), run->row.problem.blocks, asked->system.machine.name, collective_ledger(*run)};
 }
 
 /// A plan or a module is simulated; the JSON of a run, which begins with a brace, is read.
@@ -82,13 +83,15 @@ OptionGroup diff_options() {
                         {"layers", word("N"), "blocks in a step of the profile; left out: as many as the plan has layers"},
                         {"devices", no_field(word("N")), "hlo-stats: devices that the table sums over"},
                         {"cores", word("N"), "cores of a device, whose FLOPs and rows profiles tell one by one; left out: 1"}};
-  return joined({own, field_options({FieldKind::Group::system, FieldKind::Group::engine}), threads_option(), output_options(table_json_csv)});
+  return joined({own, field_options({FieldKind::Group::system, FieldKind::Group::engine}), threads_option(), record_options(), output_options(table_json_csv)});
 }
 
 Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!options.has("measured")) return Diagnostic{{}, "--measured is missing: the profile of what was measured"};
   if (options.has("plan") == options.has("hlo"))
     return options.has("hlo") ? Diagnostic{option("hlo"), "the prediction is a module or a plan, not both"} : Diagnostic{{}, "expected a plan, the JSON of a run or --hlo, found none"};
+  const auto record = record_request(options);
+  if (!record) return record.error();
   const auto measured = measured_profile(options);
   if (!measured) return measured.error();
   auto profiled = profile_options(options);
@@ -104,9 +107,10 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   auto profile = profile_operations(*measured, *profiled);
   if (!profile) return profile.error();
   line.end();
-  DiffReport report{diff_steps(predicted->block, step_of(*profile), profiled->layers), {}, std::move(profile->notes), std::move(profile->warnings)};
+  DiffReport report{diff_steps(predicted->block, step_of(*profile), profiled->layers), {}, {}, std::move(profile->notes), std::move(profile->warnings)};
   const StepDiff& diff = report.diff;
   report.coverage = coverage_of(diff);
+  report.collectives = collective_diff(diff, *predicted);
   if (profile->has_operators)
     report.notes.insert(report.notes.begin(), "PyTorch's operators are no instructions of the prediction: both are compared by category; collectives have a counterpart of equal bytes");
   else if (std::string warning = warning_of(report.coverage); !warning.empty())
@@ -118,6 +122,8 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   if (diff.layers > 1)
     report.notes.push_back(fmt::format("the predicted step is {} times the block, {}; what is outside of the blocks has no counterpart", diff.layers,
                                        options.has("layers") ? "as told" : "the plan's layers (--layers 1 for a profile of one block)"));
+  if (*record != nullptr)
+    if (auto ok = write_record(**record, "diff", diff_json(report), options); !ok) return ok.error();
   const Format format = format_of(options);
   if (format == Format::csv && !options.flag("quiet"))
     for (const std::string& note : report.notes) fmt::print(console.err, "podsim: note: {}\n", note);

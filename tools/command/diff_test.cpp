@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "tools/command/test_command.hpp"
 
@@ -117,6 +118,34 @@ TEST(Diff, ASlowedCollectiveIsNamedAndAPlanIsSimulatedToTheSameEnd) {
   const Outcome csv = podsim("diff --measured " + profile + " --steps 1 --format csv " + plan);
   EXPECT_THAT(csv.out, StartsWith("kind,name,category,predicted_s,measured_s,gap_s,share\nstep,"));
   EXPECT_THAT(csv.out, HasSubstr("\ncategory,all-gather,all-gather,"));
+}
+
+TEST(Diff, TheLedgersStandSideBySideMostExposedFirst) {
+  const Folder folder;
+  const std::string run_file = folder.file("run.json");
+  ASSERT_EQ(podsim(block + "--format json -o " + run_file).status, exit_done);
+  const ParsedJson run = ParsedJson::parse(test::bytes_of_file(run_file));
+  const std::string profile = folder.file("p.trace.json", trace_of(run, 1, slow_gathers));
+  const std::string command = "diff --measured " + profile + " " + run_file + " --steps 1";
+  const ParsedJson diff = json_of(command);
+  std::map<std::string, double> exposed;
+  for (const ParsedJson& row : run["collectives"]) exposed[row["name"]] = row["exposed_s"];
+  double gathers = 0, longest = INFINITY;
+  for (const ParsedJson& row : diff["collectives"]) {
+    double of_ledger = 0;
+    for (const std::string name : row["predicted"]) of_ledger += exposed.at(name), exposed.erase(name);
+    EXPECT_NEAR(row["predicted_exposed_s"], of_ledger, 1e-12) << row;
+    if (row["measured_exposed_s"].is_null()) continue;  // hidden ones, of which the profile says nothing
+    EXPECT_NEAR(row["measured_exposed_s"], (row["kind"] == "all-gather" ? 1.5 : 1) * row["predicted_exposed_s"].get<double>(), 1e-9) << row;
+    EXPECT_NEAR(row["share"], row["measured_exposed_s"].get<double>() / diff["measured_s"].get<double>(), 1e-12) << row;
+    EXPECT_LE(row["measured_exposed_s"], longest) << row;
+    longest = row["measured_exposed_s"];
+    if (row["kind"] == "all-gather") gathers += row["gap_s"].get<double>();
+  }
+  EXPECT_THAT(exposed, ::testing::IsEmpty()) << "each of the run's ledger has a row";
+  EXPECT_NEAR(gathers, diff["categories"][0]["gap_s"].get<double>(), 1e-9);
+  const std::string first = diff["collectives"][0]["name"];
+  EXPECT_THAT(podsim(command).out, ::testing::ContainsRegex("\ncollective +kind +axis +exposed, measured +predicted +gap +of the step +hidden, measured +predicted\n" + first + " "));
 }
 
 TEST(Diff, APlanOfLayersIsComparedWithAProfileOfTheWholeModel) {

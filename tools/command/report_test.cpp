@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "sim/base/rng.hpp"
 #include "sim/base/test_asked.hpp"
@@ -33,6 +34,9 @@ const std::vector<std::pair<ResultKind, std::string>> other_verbs{
     {ResultKind::tuning, "tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --mesh stage=2,fsdp=2 --microbatches 2,4 --pipeline 1f1b,gpipe --virtual-stages 1 --remat full --top 2 --pad --quiet"},
     {ResultKind::validation, "validate tpu_v5p_ppermute --quiet"},
     {ResultKind::differences, "compare --machine ideal --slice 4 --hlo " PODSIM_SOURCE_DIR "/workloads/differences/testdata/ring.hlo --algorithms tp-ag-overlapped,jax-rs-overlapped --set chip.hbm_bandwidth=1TB/s --quiet"},
+    {ResultKind::diff, "diff --measured " PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/jax_h200.xplane.pb.gz --hlo " PODSIM_SOURCE_DIR "/validation/diff/testdata/h200_llama.hlo.gz --machine dgx_h200 --quiet"},
+    {ResultKind::calibration, "calibrate " PODSIM_SOURCE_DIR "/validation/datasets/tpu_v5p_ppermute/observations.csv --base tpu_v5p --slice 2x2 --mesh row=4 --quiet"},
+    {ResultKind::check, "check --slice 4 --collective all-reduce --bytes 16 --dtype f32 --edges --quiet"},
     {ResultKind::explanation,
      "validate --observations " PODSIM_SOURCE_DIR "/tests/golden/input/nccl_bare.txt --from nccl-tests --op all-gather --devices 4 --machine dgx_h100 --slice 1x4 --mesh ring=4 --explain --quiet"},
 };
@@ -171,6 +175,46 @@ TEST(RunRecord, CallsAreNamedByPassStageAndMicrobatch) {
   EXPECT_THAT(record.tasks, Contains("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)"));
   EXPECT_THAT(record.tasks, Contains("bwd_2__7 layer 21 (backward, stage 2, microbatch 7)"));
   EXPECT_THAT(record.tasks, Contains("update layer 1 (optimiser)"));
+}
+
+TEST(RunRecord, APipelineHasEachMicrobatchOncePerStageAndPassWhenItWasSimulated) {
+  const Folder folder;
+  for (const char* calls : {"auto", "inline"}) {
+    SCOPED_TRACE(calls);
+    const Record record = recorded("run --machine ideal --slice 4 --mesh stage=4 --training " PODSIM_SOURCE_DIR "/workloads/training/examples/small.textproto --batch 8 --microbatches 8 --pipeline 1f1b --quiet --calls " + std::string{calls}, folder);
+    ASSERT_TRUE(record.pipeline);
+    ASSERT_EQ(record.pipeline->rows.size(), 4u);
+    std::set<std::tuple<PipelineRole, int, int>> seen;
+    for (std::size_t stage = 0; stage < 4; ++stage) {
+      std::int64_t end = 0;
+      for (const DrawnPipelineTask& task : record.pipeline->rows[stage].tasks) {
+        EXPECT_GE(task.begin, end);
+        end = task.end;
+        if (task.role == PipelineRole::optimizer) continue;
+        EXPECT_EQ(task.stage, static_cast<int>(stage));
+        EXPECT_TRUE(seen.emplace(task.role, task.stage, task.microbatch).second) << task.microbatch << " is drawn twice";
+      }
+      EXPECT_LE(to_seconds(Picoseconds{end}).count(), ParsedJson::parse(record.result)["makespan_s"].get<double>() * (1 + 1e-12));
+    }
+    EXPECT_EQ(seen.size(), 2u * 4 * 8);
+    for (int stage = 1; stage < 4; ++stage)  // a stage has what the one before it sends
+      EXPECT_GE(record.pipeline->rows[static_cast<std::size_t>(stage)].tasks.front().begin, record.pipeline->rows[static_cast<std::size_t>(stage) - 1].tasks.front().end);
+    const ParsedJson page = data_in(page_of({record}, {"a"}));
+    EXPECT_THAT(page[0]["pipeline"]["picture"].get<std::string>(), ::testing::StartsWith("data:image/svg+xml;base64,"));
+  }
+}
+
+TEST(ReportPage, PointsOfASweepAreCsvAndAChart) {
+  const Folder folder;
+  const std::string store = folder.file("s.sqlite"), record = folder.file("s.record"), csv = folder.file("s.csv"), chart = folder.file("s.vl.json");
+  ASSERT_EQ(podsim("sweep " PODSIM_SOURCE_DIR "/tools/sweep/examples/gemm.textproto --store " + store + " --record " + record + " --quiet").status, exit_done);
+  ASSERT_EQ(podsim("report " + record + " -o " + csv).status, exit_done);
+  EXPECT_EQ(bytes_of_file(csv), podsim("sweep --store " + store + " --export csv").out);
+  ASSERT_EQ(podsim("report " + record + " -o " + chart).status, exit_done);
+  const ParsedJson spec = ParsedJson::parse(bytes_of_file(chart));
+  EXPECT_EQ(spec["encoding"]["y"]["field"], "makespan_s");
+  for (const ParsedJson& row : spec["data"]["values"]) EXPECT_TRUE(row.contains(spec["encoding"]["x"]["field"].get<std::string>())) << row;
+  EXPECT_EQ(podsim("report " + record + " " + record + " -o " + csv).status, exit_bad_input);
 }
 
 TEST(RunRecord, WhatIsInFlightInCallsIsThatOfTheAxis) {

@@ -69,7 +69,7 @@ Expected<int> print_pipeline(const Options& options, Console& console) {
   const std::string title = pipeline_title(*spec);
   if (svg || png) {
     const std::string described = fmt::format("{}: {} units, bubble {}", title, shown->times.makespan, percent(shown->times.bubble_fraction));
-    text = (svg ? pipeline_svg : pipeline_png)(*spec, shown->times, described);
+    text = svg ? pipeline_svg(shown->times, described) : pipeline_png(shown->times, described);
   } else if (format == Format::json) {
     text = pipeline_json(*shown);
   } else if (format == Format::csv) {

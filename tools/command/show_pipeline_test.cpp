@@ -102,11 +102,11 @@ TEST(ShowPipeline, OnlyAColouredChartHasEscapeSequences) {
 
 TEST(ShowPipeline, APictureHasABoxPerTask) {
   const ShownPipeline shown = *shown_pipeline({PipelineSchedule::zero_bubble, 4, 4, 8}, {});
-  const std::string svg = *pipeline_svg(shown.lists.spec, shown.times, "title");
+  const std::string svg = *pipeline_svg(shown.times, "title");
   std::size_t boxes = 0;
   for (std::size_t at = svg.find("<rect x="); at != std::string::npos; at = svg.find("<rect x=", at + 1)) ++boxes;
   EXPECT_EQ(boxes, 3u * 4 * 8 + 3) << "and three in the legend";
-  EXPECT_THAT(*pipeline_png(shown.lists.spec, shown.times, "title"), StartsWith("\x89PNG"));
+  EXPECT_THAT(*pipeline_png(shown.times, "title"), StartsWith("\x89PNG"));
 }
 
 }  // namespace

@@ -255,6 +255,8 @@ Status write_trace(TraceRequest& request, const Run& run, const WritingProgress:
   };
   TraceExtras extras{request.representatives};
   extras.progress = &progress;
+  const std::vector<LedgerRow> ledger = collective_ledger(run);
+  extras.ledger = &ledger;
   if (request.measured) {
     metadata.emplace_back("measured_step", fmt::format("{} of {}", request.measured->number, request.measured->steps));
     extras.measured = &*request.measured;

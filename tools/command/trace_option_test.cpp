@@ -102,6 +102,25 @@ TEST(TraceOption, TheFileSaysWhatRan) {
   EXPECT_DOUBLE_EQ(last, 0.00096);
 }
 
+TEST(TraceOption, ACollectiveSaysWhereItComesFromAndHowLongItIsWaitedFor) {
+  const Folder folder;
+  const std::string file = folder.file("t.json");
+  const ParsedJson run = test::json_of("run --hlo " PODSIM_SOURCE_DIR "/validation/aot/modules/decoder_fsdp_h100.hlo.gz --trace-devices 0 --trace " + file);
+  std::map<std::string, ParsedJson> rows;
+  for (const ParsedJson& row : run["collectives"]) rows[row["name"]] = row;
+  int compared = 0;
+  const ParsedJson trace = ParsedJson::parse(bytes_of_file(file));
+  for (const ParsedJson& event : trace["traceEvents"]) {
+    if (!event.contains("args") || event["args"].value("level", "") != "operation") continue;
+    const ParsedJson &args = event["args"], &row = rows.at(event["name"]);
+    EXPECT_NEAR(std::stod(args["exposed_ps"].get<std::string>()), 1e12 * row["exposed_s"].get<double>(), 1);
+    EXPECT_EQ(args["share"], fmt::format("{:.1f} %", 100 * row["share"].get<double>()));
+    for (const char* key : {"path", "source"}) EXPECT_EQ(args.contains(key) ? args[key] : ParsedJson(), row[key]) << key;
+    ++compared;
+  }
+  EXPECT_GE(compared, 6);
+}
+
 TEST(TraceOption, OfMoreThanSixteenDevicesTheFirstSixteenUnlessAsked) {
   const Folder folder;
   const std::string file = folder.file("t.json");

@@ -14,11 +14,13 @@
 #include "tools/command/record_option.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/report/jax_plan_report.hpp"
 #include "tools/report/tuning_report.hpp"
 #include "tools/command/search_options.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "tools/command/tune_training.hpp"
 #include "tools/command/tuning_request.hpp"
+#include "workloads/scenario/jax_plan.hpp"
 
 namespace podsim {
 
@@ -97,6 +99,15 @@ Status add_explanation(const TuningRequest& request, TuningReport& found) {
   return success();
 }
 
+/// The best plan for JAX, for pages. Left out where a PartitionSpec cannot say it.
+std::string code_for_jax(const TuningRequest& request, const TunedPlan& best) {
+  const System& system = request.systems[best.system];
+  const auto submesh = workload_submesh(system.mesh);
+  if (!submesh) return {};
+  const auto plan = jax_plan(*submesh, request.workload, best.plan, request.pass);
+  return plan ? jax_plan_code(*plan, jax_device_ids(system)) : "";
+}
+
 /// -o FILE.textproto gets the best plan, and the console what was found.
 Expected<int> write_found(const Options& options, const TuningReport& found, Console& console) {
   const TuningRequest& request = *found.request;
@@ -139,6 +150,7 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
       found.splits.clear();
       found.tuning.interrupted = true;
     }
+  if (*record != nullptr || format_of(options) == Format::json) found.jax = code_for_jax(answer->request, tuning.plans.front());
   if (*record != nullptr)
     if (auto ok = write_record(**record, "tune", tuning_json(found), options); !ok) return ok.error();
   if (console.caller != nullptr) {

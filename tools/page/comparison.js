@@ -50,11 +50,22 @@ function variantNames(rows) {
   return new Set(names).size === rows.length ? names : names.map((text, r) => rows[r].schedule && rows[r].schedule !== rows[r].algorithm ? `${text}, ${said(rows[r].schedule)}` : text);
 }
 
+/** What stands first: of each problem on each machine the fastest, and by how much the next one is slower. */
 function comparisonHead(record) {
-  const {rows, verdicts = [], notes = []} = record.result;
+  const {rows, notes = []} = record.result, names = variantNames(rows);
   const badge = hypothetical({hypothetical: rows.some((row) => row.hypothetical)}), over = rows.filter(overMemory).length;
+  const timed = rows.map((row, r) => ({row, name: names[r]})).filter(({row}) => isNumber(row.makespan_s)), inOrder = [...timed].sort((a, b) => a.row.makespan_s - b.row.makespan_s);
+  const [best, next] = inOrder, last = inOrder[inOrder.length - 1], more = ({row}) => `+${percentText(share(row.makespan_s - best.row.makespan_s, best.row.makespan_s))}`;
+  const tiles = best === undefined ? [] : [tile("fastest", timeText(best.row.makespan_s), best.name), ...(next ? [tile("next", more(next), next.name)] : []), ...(inOrder.length > 2 ? [tile("slowest", more(last), last.name)] : []),
+    tile("waits for communication", percentText(share(best.row.exposed_communication_s, best.row.makespan_s)), "of the fastest"),
+    tile("peak memory", peakText(best.row), "of a device, the fastest")];
   return [heading(`${rows.length} variants`, record, badge), over === 0 ? null : make("p", {class: "warning"}, `${over === rows.length ? "All" : over} of them need more memory than the device has.`),
-    verdicts.map((verdict) => make("p", {}, make("b", {}, said(verdict)))), notes.map((note) => make("p", {}, `note: ${said(note)}`))];
+    make("div", {class: "tiles"}, tiles), notes.map((note) => make("p", {}, `note: ${said(note)}`))];
+}
+
+/** The verdicts in words, a line for each of their sentences and parts. */
+function verdictsInWords({result: {verdicts = []}}) {
+  return verdicts.length === 0 ? null : section("verdicts", "The verdict in words", verdicts.map((verdict) => make("p", {class: "verdict"}, said(verdict))));
 }
 
 /** How far a row is behind the fastest of those with the same problem on the same machine. */
@@ -125,4 +136,4 @@ function topologies({result}) {
     table(["topology", "links", "of a chip", "switch ports", "all links", "out of a chip", "bisection", "link speed"], rows));
 }
 
-const comparisonSections = [variants, timeAgainstMemory, crossovers, topologies, ({result}) => leftOut(result.skipped ?? []), missing];
+const comparisonSections = [variants, verdictsInWords, timeAgainstMemory, crossovers, topologies, ({result}) => leftOut(result.skipped ?? []), missing];

@@ -6,6 +6,9 @@ const resultPages = {
   validation: {head: validationHead, sections: validationSections, title: ({result}) => `validation on ${result.datasets.length} datasets`},
   differences: {head: differencesHead, sections: differencesSections, title: ({result}) => `${said(result.module)} beside ${result.schedules.length} schedules`},
   explanation: {head: explainedHead, sections: explainedSections, title: ({result}) => `${result.rows.length} measured times explained`},
+  diff: {head: diffHead, sections: diffSections, title: () => "a measured step beside its prediction"},
+  calibration: {head: calibrationHead, sections: calibrationSections, title: ({result}) => `${result.parameters.length} values fitted`},
+  check: {head: checkHead, sections: checkSections, title: ({result}) => result.proven === false ? "not proven" : result.ok ? "right" : "wrong"},
   sweep: {head: sweepHead, sections: sweepSections, title: ({result}) => `sweep of ${result.rows.length} points`},
 };
 

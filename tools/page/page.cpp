@@ -40,18 +40,22 @@ std::string in_script(std::string_view json) {
   return text;
 }
 
+std::string in_base64(std::string_view bytes) {
+  using namespace boost::archive::iterators;
+  using Base64 = base64_from_binary<transform_width<std::string_view::const_iterator, 6, 8>>;
+  std::string base64{Base64(bytes.begin()), Base64(bytes.end())};
+  base64.append((4 - base64.size() % 4) % 4, '=');
+  return base64;
+}
+
 /// Compressed by zlib, in base64, which holds nothing that ends an element either.
 std::string compressed(std::string_view text) {
-  using namespace boost::archive::iterators;
-  using Base64 = base64_from_binary<transform_width<std::string::const_iterator, 6, 8>>;
   uLongf size = compressBound(text.size());
   std::string bytes(size, '\0');
   [[maybe_unused]] const int status = compress2(reinterpret_cast<Bytef*>(bytes.data()), &size, reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_COMPRESSION);  // NOLINT: zlib's C interface
   PODSIM_ASSERT(status == Z_OK && "there is memory");
   bytes.resize(size);
-  std::string base64{Base64(bytes.begin()), Base64(bytes.end())};
-  base64.append((4 - base64.size() % 4) % 4, '=');
-  return base64;
+  return in_base64(bytes);
 }
 
 /// Where the name of an operation begins in a label: behind the trips of the loops that it is in, "while.1 3 ", or the layers.
@@ -141,6 +145,9 @@ void put_network(std::string& out, const RecordedNetwork& network) {
   out += "}";
 }
 
+/// A picture as the address of an image, which no browser runs.
+std::string image(std::string_view svg) { return "data:image/svg+xml;base64," + in_base64(svg); }
+
 std::string data_of(const Record& record, const std::string& name) {
   Json machine = Json::array();
   for (const SourcedValue& value : record.machine) machine.push_back(Json{{"path", value.path}, {"value", value.value}, {"source", value.source}});
@@ -159,6 +166,9 @@ std::string data_of(const Record& record, const std::string& name) {
   }
   out += "]";
   if (record.network) put_network(out, *record.network);
+  if (record.pipeline)
+    if (const auto picture = pipeline_svg(*record.pipeline))
+      out += fmt::format(R"(,"pipeline":{{"title":{},"bubble":{},"picture":{}}})", json_text(record.pipeline->title), record.pipeline->bubble_fraction(), json_text(image(*picture)));
   return out + ",\"result\":" + record.result + "}";
 }
 
@@ -192,7 +202,7 @@ std::string page_of(const std::vector<Record>& records, const std::vector<std::s
   for (std::size_t r = 0; r < records.size(); ++r) data += (r == 0 ? "" : ",") + data_of(records[r], names[r]);
   data += "]";
   std::string scripts;
-  for (const char* script : {"text", "tables", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "differences", "explained", "sweep", "main"}) scripts += part(script);
+  for (const char* script : {"text", "tables", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "differences", "explained", "measured", "calibration", "check", "sweep", "main"}) scripts += part(script);
   std::string page{part("frame")};
   const auto put = [&](std::string_view mark, std::string_view text) { page.replace(page.find(mark), mark.size(), text); };
   put("/*style*/", part("style"));

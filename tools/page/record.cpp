@@ -130,6 +130,50 @@ RecordedNetwork read_network(const proto::Record::Network& network, const Place&
   return read;
 }
 
+void write_pipeline(proto::Record::Pipeline& written, const DrawnPipeline& pipeline) {
+  written.set_title(pipeline.title);
+  for (const DrawnPipeline::Row& row : pipeline.rows) {
+    auto& message = *written.add_rows();
+    message.set_name(row.name);
+    std::int64_t before = 0;
+    for (const DrawnPipelineTask& task : row.tasks) {
+      message.add_role(static_cast<std::uint32_t>(task.role));
+      message.add_stage(static_cast<std::uint32_t>(task.stage));
+      message.add_microbatch(static_cast<std::uint32_t>(task.microbatch));
+      message.add_gap_ps(task.begin - before);
+      message.add_length_ps(task.end - task.begin);
+      before = task.end;
+    }
+  }
+}
+
+/// Problems: tasks that go back in time, and what no pipeline has.
+DrawnPipeline read_pipeline(const proto::Record::Pipeline& pipeline, const Place& place, MessageFile& file) {
+  constexpr std::uint32_t most = 1 << 20;
+  DrawnPipeline read{pipeline.title(), {}, 0, true};
+  for (int r = 0; r < pipeline.rows_size() && file.ok(); ++r) {
+    const auto& row = pipeline.rows(r);
+    const Place at = place.at("rows", r);
+    const int tasks = row.role_size();
+    read.rows.push_back({row.name()});
+    if (row.stage_size() != tasks || row.microbatch_size() != tasks || row.gap_ps_size() != tasks || row.length_ps_size() != tasks)
+      file.problem(at, fmt::format("expected a stage, a microbatch, a gap and a length for each of {} tasks", tasks));
+    std::int64_t end = 0;
+    for (int t = 0; t < tasks && file.ok(); ++t) {
+      const std::int64_t left = end_of_clock.count() - end;
+      if (row.role(t) >= pipeline_roles || row.stage(t) > most || row.microbatch(t) > most)
+        file.problem(at.at("role", t), fmt::format("expected a role below {}, a stage and a microbatch up to {}", pipeline_roles, most));
+      else if (row.gap_ps(t) < 0 || row.length_ps(t) < 0 || row.gap_ps(t) > left || row.length_ps(t) > left - row.gap_ps(t))
+        file.problem(at.at("gap_ps", t), "expected times that are not negative and fit 64 bits");
+      else
+        read.rows.back().tasks.push_back({static_cast<PipelineRole>(row.role(t)), static_cast<int>(row.stage(t)), static_cast<int>(row.microbatch(t)), end + row.gap_ps(t), end + row.gap_ps(t) + row.length_ps(t)});
+      if (file.ok()) end = read.rows.back().tasks.back().end;
+    }
+    read.end = std::max(read.end, end);
+  }
+  return read;
+}
+
 }  // namespace
 
 std::string write_record(const Record& record) {
@@ -164,6 +208,7 @@ std::string write_record(const Record& record) {
       part.set_time_ps(time.count());
     }
   }
+  if (record.pipeline) write_pipeline(*message.mutable_pipeline(), *record.pipeline);
   if (record.network) write_network(*message.mutable_network(), *record.network);
   for (const std::string& missing : record.missing) message.add_missing(missing);
   return to_binary(message, record_format);
@@ -201,6 +246,7 @@ Expected<Record> read_record(std::string_view bytes, const std::string& name) {
       record.calls.back().parts.push_back({part.name(), Picoseconds{part.time_ps()}});
     }
   }
+  if (message.has_pipeline()) record.pipeline = read_pipeline(message.pipeline(), root.at("pipeline"), file);
   if (message.has_network()) record.network = read_network(message.network(), root.at("network"), file);
   if (!file.ok()) return file.error();
   return record;

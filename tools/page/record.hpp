@@ -11,6 +11,7 @@
 #include "sim/base/input_file.hpp"
 #include "tools/page/recorded_result.hpp"
 #include "tools/report/machine_report.hpp"
+#include "tools/report/pipeline_chart.hpp"
 
 namespace podsim {
 
@@ -73,6 +74,7 @@ struct Record {
   std::optional<RecordedNetwork> network{};
   std::vector<std::string> memory_kinds{};
   std::vector<RecordedCall> calls{};
+  std::optional<DrawnPipeline> pipeline{};  // of a training step with several stages; its `end` is that of the last task
   ResultKind kind = ResultKind::run;  // of the result, as kind_of_result() tells
 };
 

@@ -25,13 +25,16 @@ struct KnownResult {
   std::string_view key;   // that its object has
   std::string_view also;  // and this
 };
-constexpr std::array<KnownResult, 7> known_results{{{ResultKind::run, "run", "makespan_s", "makespan_s"},
+constexpr std::array<KnownResult, 10> known_results{{{ResultKind::run, "run", "makespan_s", "makespan_s"},
                                                     {ResultKind::comparison, "comparison", "rows", "verdicts"},
                                                     {ResultKind::tuning, "tuning", "plans", "candidates"},
                                                     {ResultKind::validation, "validation", "datasets", "rungs"},
                                                     {ResultKind::sweep, "sweep", "columns", "rows"},
                                                     {ResultKind::differences, "differences", "differences", "schedules"},
-                                                    {ResultKind::explanation, "explanation", "rows", "median_abs_error"}}};
+                                                    {ResultKind::explanation, "explanation", "rows", "median_abs_error"},
+                                                    {ResultKind::diff, "diff", "categories", "unmatched"},
+                                                    {ResultKind::calibration, "calibration", "parameters", "residuals"},
+                                                    {ResultKind::check, "check", "deadlock_free", "race_free"}}};
 
 std::string without_times(const JsonObject& object, bool inner) {
   std::string out = "{";
@@ -68,7 +71,7 @@ Expected<ResultKind> kind_of_result(std::string_view json, const std::string& fi
   if (parser.parse(padded).get(object) == simdjson::SUCCESS)
     for (const KnownResult& known : std::views::reverse(known_results))  // a module beside schedules has a makespan too
       if (object[known.key].error() == simdjson::SUCCESS && object[known.also].error() == simdjson::SUCCESS) return known.kind;
-  return Diagnostic{{file, 1, 1}, "expected the JSON of `podsim run`, `compare`, `tune`, `validate` or `sweep --export json`, found other JSON"};
+  return Diagnostic{{file, 1, 1}, "expected the JSON of `podsim run`, `compare`, `tune`, `validate`, `diff`, `calibrate`, `check` or `sweep --export json`, found other JSON"};
 }
 
 std::string recorded_result(std::string_view json) {

@@ -9,8 +9,8 @@
 
 namespace podsim {
 
-/// What a JSON object is the result of: `run`, `compare`, `tune` (of products and blocks, or of training steps), `validate`, `sweep --export json`, `compare --hlo`, `validate --explain`.
-enum class ResultKind { run, comparison, tuning, validation, sweep, differences, explanation };
+/// What a JSON object is the result of: `run`, `compare`, `tune` (of products and blocks, or of training steps), `validate`, `sweep --export json`, `compare --hlo`, `validate --explain`, `diff`, `calibrate`, `check`.
+enum class ResultKind { run, comparison, tuning, validation, sweep, differences, explanation, diff, calibration, check };
 /// "run", "comparison", ...
 std::string_view name_of(ResultKind kind);
 

@@ -7,6 +7,7 @@
 
 #include "sim/analysis/peak_memory.hpp"
 #include "tools/page/recorded_network.hpp"
+#include "tools/page/recorded_pipeline.hpp"
 #include "tools/page/recorded_timelines.hpp"
 
 namespace podsim {
@@ -118,6 +119,7 @@ Expected<Record> record_of(const Run& run, const Details& details, std::string c
   Record record{std::move(podsim_version), std::move(command), recorded_result(result_json(run, details)), sourced_values(run.system->machine), {}, {}, {}};
   add_timelines(record, run, details.devices, counting);
   add_memory(record, run);
+  record.pipeline = pipeline_of(run);
   if (run.system->topology->nodes() > most_drawn_nodes) {
     record.missing.push_back(fmt::format("the drawing of the links: {} nodes, and at most {} are drawn", run.system->topology->nodes(), most_drawn_nodes));
     return record;

@@ -28,9 +28,30 @@ function headline(record) {
       figure("compute", timeText(result.compute_s)), figure("exposed communication", timeText(result.exposed_communication_s)), figure("waiting", timeText(result.waiting_s)),
       collectiveFigures(result), failureFigures(result),
       figure("peak memory", peakText(result)), figure("link traffic", bytesText(result.link_bytes))),
-    result.explanation ? make("p", {}, make("b", {}, result.explanation.sentence)) : null,
+    sentenceOf(result) ? make("p", {}, make("b", {}, sentenceOf(result))) : null,
     make("p", {}, `trust: ${trust.level ?? "not known"}${trust.dataset ? `, ${trust.dataset}` : ""}${trust.error === null || trust.error === undefined ? "" : `, mean error ${percentText(trust.error)}`}`),
     (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
+}
+
+/** What the parts of a training step's time are called in a sentence. */
+const stepParts = {compute_s: "compute", recompute_s: "recomputation", bubble_s: "the bubble", optimizer_s: "the optimizer", copies_s: "copies", launch_s: "launches", waiting_s: "waiting"};
+
+/** The parts of a training step's time, the longest first: "bound by compute, 64.3 % of the step; then the bubble, 20.1 %". */
+function boundBy({split, makespan_s: time}) {
+  if (!isObject(split)) return null;
+  const exposed = Object.entries(split.exposed_s ?? {}).map(([axis, value]) => [`exposed communication on ${axis}`, value]);
+  const parts = [...Object.entries(stepParts).map(([key, name]) => [name, split[key]]), ...exposed].filter(([, value]) => isNumber(value) && value > 0).sort(([, a], [, b]) => b - a);
+  const texts = parts.slice(0, 3).map(([name, value]) => `${name}, ${percentText(share(value, time))}`);
+  return texts.length === 0 ? null : `The busiest device is bound by ${texts[0]} of the step${texts.length > 1 ? `; then ${texts.slice(1).join("; ")}` : ""}.`;
+}
+
+const sentenceOf = (result) => result.explanation?.sentence ?? boundBy(result);
+
+/** The stages by time, as everybody draws them: from the simulated step, numbered microbatches. */
+function pipeline({pipeline: found}) {
+  if (!found) return null;
+  return section("pipeline", "The pipeline", make("p", {}, `White is the bubble, in which a stage has no microbatch: ${percentText(found.bubble)} of all stages' time.`),
+    make("div", {class: "wide"}, make("img", {class: "picture", src: found.picture, alt: `${found.title}; a row for each stage, from left to right its forwards and backwards by microbatch`})));
 }
 
 const splitNames = {compute_s: "arithmetic", host_s: "host", memory_s: "memory", core_share_s: "core time of communication", launch_s: "launches", own_block_s: "copies of own blocks",
@@ -176,4 +197,4 @@ function calls({calls: found}) {
       table(["function", "time", ...names], rows)));
 }
 
-const runSections = [ledger, advice, timeSplit, failures, sensitivities, timeline, calls, memory, operations, axes, network, links, criticalPath, devices, machine, missing];
+const runSections = [pipeline, ledger, advice, timeSplit, failures, sensitivities, timeline, calls, memory, operations, axes, network, links, criticalPath, devices, machine, missing];

@@ -10,8 +10,14 @@ const shapes = [
 const fillOf = (look) => fills[look % 7], shapeOf = (look) => shapes[Math.floor(look / 7 + look) % shapes.length];
 
 /** Of an axis: where a value is between 0 and 1, and the ticks, of which the labels are `text`. */
-function scaleOf(values, {log, text, fromZero}) {
+function scaleOf(values, {log, log2, names, text, fromZero}) {
+  if (names) return {at: (value) => (value + 0.5) / names.length, ticks: names.map((name, n) => [n, name])};
   const least = leastOf(values), most = mostOf(values);
+  if (log2 && least > 0) {
+    const low = Math.log2(least) - 0.2, high = Math.log2(most) + 0.2, each = Math.max(Math.ceil((high - low) / 9), 1), ticks = [];
+    for (let power = Math.ceil(low); power <= high; power += each) ticks.push(2 ** power);
+    return {at: (value) => (Math.log2(value) - low) / (high - low), ticks: ticks.map((value) => [value, text(value)])};
+  }
   if (log && least > 0) {
     const low = Math.log10(least) - 0.05, high = Math.max(Math.log10(most) + 0.05, low + 0.2), ticks = [];
     for (let decade = Math.floor(low); decade <= Math.ceil(high); ++decade)
@@ -25,7 +31,7 @@ function scaleOf(values, {log, text, fromZero}) {
 }
 
 /** `series`: {name, points: [{x, y, text}], joined, hollow, look}, which is its number unless it looks like another; points without two
- * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `limits`: {x, name}, vertical lines. `x` and `y` are axes: {label, text, log, fromZero}. */
+ * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `limits`: {x, name}, vertical lines. `x` and `y` are axes: {label, text, log, log2, names, fromZero}; values of an axis of names are their numbers in it. */
 class Scatter {
   constructor({x, y, series, lines = [], limits = [], label}) {
     Object.assign(this, {x, y, series, lines, limits});

@@ -47,6 +47,12 @@ function table(headings, rows, numbersFrom = 1) {
     rows.length > fewRows ? more : null);
 }
 
+/** A table without the columns of texts in which no row says anything. */
+function saidColumns(headings, rows, numbersFrom) {
+  const kept = headings.map((_, c) => c).filter((c) => c >= numbersFrom || rows.some((row) => textOfCell(row[c]) !== ""));
+  return table(kept.map((c) => headings[c]), rows.map((row) => kept.map((c) => row[c])), kept.filter((c) => c < numbersFrom).length);
+}
+
 /** A table that is made when it is opened: `rows` makes its rows. */
 function folded(headings, rows, numbersFrom = 1, name = "as a table") {
   const element = make("details", {}, make("summary", {}, name));

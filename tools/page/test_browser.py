@@ -7,9 +7,11 @@ usage: test_browser.py PODSIM [FOLDER FOR SCREENSHOTS]
 
 import base64
 import json
+import math
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,16 +36,21 @@ sweep { machine: "tpu_v4" slice: ["2x2", "2x4"] gemm: "m=4096,n=4096,k=4096" alg
 LARGE_SWEEP = """format_version: 1
 sweep { machine: "tpu_v4" slice: "2x2" gemm: ["m=4096,n=4096,k=4096", "m=8192,n=8192,k=8192", "m=131072,n=131072,k=131072"] algorithm: ["collective", "wang"] }
 """
+# What validation/diff/example.trace.json measured.
+LAYER = "run --machine tpu_v4:spec --slice 4x4x4 --mesh row=16,col=4 --gemm m=131072,n=49152,k=12288 --algorithm meshslice --slice-count 4"
 # A page of each kind but the run: what is recorded, and its sections.
 OTHERS = {
-    "compare": ("compare --machine tpu_v4 --slice 4x4 --gemm m=8192,n=8192,k=8192 --algorithms collective,meshslice,wang --slice-count 2,4", ["variants", "time_and_memory"]),
-    "tune": ("tune --machine tpu_v4 --slice 2x4 --gemm m=8192,n=4096,k=4096 --pareto 4 --top 3", ["plans", "pareto", "layers", "alternatives"]),
-    "training": ("tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3 --pad", ["plans", "pareto", "split"]),
+    "compare": ("compare --machine tpu_v4 --slice 4x4 --gemm m=8192,n=8192,k=8192 --algorithms collective,meshslice,wang --slice-count 2,4", ["variants", "verdicts", "time_and_memory"]),
+    "tune": ("tune --machine tpu_v4 --slice 2x4 --gemm m=8192,n=4096,k=4096 --pareto 4 --top 3", ["plans", "jax", "pareto", "layers", "alternatives", "search"]),
+    "training": ("tune --machine tpu_v5p --chips 4 --training llama3-8b --batch 4 --remat full --top 3 --pad", ["plans", "jax", "pareto", "split", "search"]),
     "validate": ("validate tpu_v5p_ppermute", ["cases", "dataset_0"]),
     "hlo": (f"compare --machine ideal --slice 4 --hlo {ROOT}/workloads/differences/testdata/ring.hlo --algorithms tp-ag-overlapped,jax-rs-overlapped --set chip.hbm_bandwidth=1TB/s",
             ["schedules", "differences_0", "differences_1"]),
     "explain": (f"validate --observations {ROOT}/validation/datasets/msccl_h100/observations.csv --machine dgx_h100 --slice 1x8 --explain", ["measured", "rows"]),
-    "sweep": ("sweep small.textproto --store small.sqlite", ["points", "all"]),
+    "sweep": ("sweep small.textproto --store small.sqlite", ["importance", "best", "points", "all"]),
+    "diff": (f"diff --measured {ROOT}/validation/diff/example.trace.json layer.json", ["categories", "collectives", "operations", "unmatched"]),
+    "calibrate": (f"calibrate {ROOT}/validation/datasets/tpu_v5p_ppermute/observations.csv --base tpu_v5p --slice 2x2 --mesh row=4", ["residuals", "values", "undetermined"]),
+    "check": ("check --slice 4 --collective all-reduce --bytes 16 --dtype f32 --edges", ["edges"]),
 }
 # Networks that are no grid of two dimensions: how many chips, switches and drawings.
 NETWORKS = {
@@ -316,6 +323,7 @@ class OtherPages(InBrowser):
     def setUpClass(cls):
         super().setUpClass()
         (cls.folder / "small.textproto").write_text(SWEEP)
+        podsim(cls.folder, f"{LAYER} --format json -o layer.json --quiet")
         for name, (words, _) in OTHERS.items():
             podsim(cls.folder, f"{words} --record {name}.record --quiet")
             podsim(cls.folder, f"report {name}.record -o {name}.html")
@@ -330,7 +338,7 @@ class OtherPages(InBrowser):
                 self.open(name)
                 self.assertEqual([s for s in self.sections() if s != "left_out"], sections)
                 self.assertNotIn("cannot be shown", self.browser.find_element(By.ID, "page").text)
-                for width in (400, 2560, 1280):
+                for width in (400, 500, 1400, 2560, 1280):
                     self.browser.set_window_size(width, 1000)
                     self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth - innerWidth"), 0, width)
                 self.check_contrast(name)
@@ -397,6 +405,69 @@ class OtherPages(InBrowser):
                 if key in printed.groupdict():
                     self.assertEqual(int(shown[label]), int(printed[key]), label)
 
+    def test_first_screens_answer_the_question(self):
+        """What a reader sees without scrolling at 1400 x 1000."""
+        self.browser.set_window_size(1400, 1000)
+        results = {name: self.result_of(name) for name in ("compare", "tune", "diff", "calibrate", "check")}
+        sweep = json.loads(podsim(self.folder, "sweep --store small.sqlite --export json"))
+        times = [row["makespan_s"] for row in sweep["rows"] if row["makespan_s"] is not None]
+        exposed = results["diff"]["collectives"][0]
+        wanted = {
+            "compare": [results["compare"]["rows"][0]["algorithm"], time_text(min(row["makespan_s"] for row in results["compare"]["rows"]))],
+            "tune": [time_text(results["tune"]["plans"][0]["predicted_s"]), results["tune"]["plans"][0]["slice"]],
+            "diff": [results["diff"]["sentence"], time_text(results["diff"]["measured_s"]), exposed["name"], time_text(exposed["measured_exposed_s"])],
+            "calibrate": [f"{100 * results['calibrate']['median_abs_error']:.1f} %", "Nothing could be held back"],
+            "check": ["Right", "free of races"],
+            "sweep": [time_text(min(times)), "matters most", "The fastest: "],
+        }
+        for name, texts in wanted.items():
+            self.open(name)
+            seen = self.browser.execute_script("""
+              return [...document.querySelectorAll("h1, h2, p, .figure, .tile, th, td")].filter((e) => { const area = e.getBoundingClientRect(); return area.height > 0 && area.bottom <= innerHeight; })
+                .map((e) => e.textContent).join("\\n")""")
+            for text in texts:
+                self.assertIn(text, seen, name)
+            self.screenshot(f"first_{name}")
+        self.browser.set_window_size(1280, 1000)
+
+    def test_plans_in_jax_are_python_that_compiles(self):
+        for name in ("tune", "training"):
+            self.open(name)
+            code = self.browser.find_element(By.CSS_SELECTOR, "#jax pre").text
+            compile(code, name, "exec")
+            self.assertIn("mesh = jax.", code)
+            self.assertIn("P(", code)
+
+    def test_importance_is_the_share_of_the_variance_between_the_values_of_an_input(self):
+        rows = [row for row in json.loads(podsim(self.folder, "sweep --store small.sqlite --export json"))["rows"] if row["status"] == "done"]
+        logs = [math.log(row["makespan_s"]) for row in rows]
+        total = statistics.pvariance(logs)
+        self.open("sweep")
+        shown = {row.find_element(By.TAG_NAME, "th").text: row.find_element(By.CSS_SELECTOR, "td.number").text for row in self.browser.find_elements(By.CSS_SELECTOR, "#importance tbody tr")}
+        self.assertEqual(set(shown), {"slice", "algorithm", "slice count"})
+        for column, text in shown.items():
+            groups = {}
+            for row, log in zip(rows, logs):
+                groups.setdefault(row[column.replace(" ", "_")], []).append(log)
+            between = sum(len(group) * (statistics.mean(group) - statistics.mean(logs)) ** 2 for group in groups.values()) / len(logs)
+            self.assertTrue(text.startswith(f"{100 * between / total:.1f} %"), f"{column}: {text}")
+
+    def test_a_pipeline_is_drawn_from_the_simulated_step(self):
+        podsim(self.folder, "run " + STEPS[0] + " --microbatches 8 --remat full --record pipeline.record --quiet")
+        podsim(self.folder, "report pipeline.record -o pipeline.html")
+        self.open("pipeline")
+        self.assertEqual(self.sections()[0], "pipeline")
+        picture = self.browser.find_element(By.CSS_SELECTOR, "#pipeline img")
+        self.assertGreater(self.browser.execute_script("return arguments[0].naturalWidth", picture), 600, "the browser draws it")
+        drawn = base64.b64decode(picture.get_attribute("src").partition(",")[2]).decode()
+        for text in ("stage 0", "stage 3", "forward", "backward", "optimizer", *map(str, range(8))):
+            self.assertIn(f">{text}</text>", drawn)
+        self.assertRegex(self.browser.find_element(By.ID, "pipeline").text, r"White is the bubble, .*: [0-9.]+ % of all stages")
+        self.assertIn("The busiest device is bound by ", self.browser.find_element(By.ID, "record").text)
+        for width in (500, 1400, 1280):
+            self.browser.set_window_size(width, 1000)
+            self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth - innerWidth"), 0, width)
+
     def test_points_of_a_validation(self):
         self.open("validate")
         dataset = self.result_of("validate")["datasets"][0]
@@ -412,7 +483,7 @@ class OtherPages(InBrowser):
         across = self.browser.find_element(By.CSS_SELECTOR, "#points select")
         across.send_keys("peak_memory_bytes")
         self.drawn()
-        self.assertIn("peak_memory_bytes", self.browser.find_element(By.CSS_SELECTOR, "#points svg[role=application]").text)
+        self.assertIn("peak memory bytes", self.browser.find_element(By.CSS_SELECTOR, "#points svg[role=application]").text)
         self.assertEqual(len(self.table("#all details")), 8)
 
     def test_marks_points_of_a_sweep_that_do_not_fit(self):

@@ -45,6 +45,8 @@ const heading = (title, {command, version, file}, ...badges) => [make("h1", {}, 
   command ? make("p", {class: "command"}, command) : null];
 
 const figure = (name, value) => make("div", {class: "figure"}, make("b", {}, value), make("span", {class: "faint"}, name));
+/** A figure with what it is of. */
+const tile = (name, value, of) => make("div", {class: "tile"}, make("span", {class: "faint"}, name), make("b", {}, value), make("span", {}, of));
 const hypothetical = (result) => result.hypothetical ? make("span", {class: "badge", title: "the vendor does not offer this slice"}, "hypothetical") : null;
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const meshText = (mesh) => isObject(mesh) ? Object.entries(mesh).map(([axis, size]) => `${axis}=${said(size)}`).join(",") : mesh === null || mesh === undefined ? "" : "-";

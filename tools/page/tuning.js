@@ -20,10 +20,23 @@ function tuningHead(record) {
   return [heading(`${said(result.workload ?? result.training)}: the best plan`, record, hypothetical(best), " ", tooMuch(best)),
     make("div", {class: "figures"}, figure("time", timeText(planTime(best))), mfuText(best) === "" ? null : figure("MFU", mfuText(best)), figure("memory of a device", peakText(best, planMemory(best))),
       figure("slice", said(best.slice)), figure("mesh", planMesh(best))),
-    make("div", {class: "figures"}, searched(result).map(([name, count]) => figure(name, count))),
     result.interrupted ? make("p", {class: "warning"}, "Interrupted: the best plans known so far.") : null,
     best.run ? make("p", {class: "command"}, best.run) : null,
     (result.notes ?? []).map((note) => make("p", {}, `note: ${note}`))];
+}
+
+/** The plan as Python: of blocks what podsim wrote, of training steps the mesh in JAX's words and MaxText's keys. */
+function planForJax({result}) {
+  const best = result.plans[0];
+  if (result.jax) return section("jax", "The plan in JAX", make("p", {}, "The mesh, with the devices in the plan's order, and a PartitionSpec for each array of a layer; X.T is stored transposed. podsim show plan --jax says which collectives JAX inserts for them."),
+    make("pre", {class: "command"}, result.jax));
+  if (result.training === undefined) return null;
+  const axes = Object.entries(best.mesh).filter(([, size]) => size > 1), tuple = (parts) => `(${parts.join(", ")}${parts.length === 1 ? "," : ""})`;
+  const batch = axes.map(([axis]) => axis).filter((axis) => axis === "data" || axis === "fsdp"), names = axes.map(([axis]) => `"${axis}"`);
+  const code = ["import jax", "from jax.sharding import NamedSharding, PartitionSpec as P", "", `mesh = jax.make_mesh(${tuple(axes.map(([, size]) => size))}, ${tuple(names)})`,
+    batch.length > 0 ? `tokens = NamedSharding(mesh, P(${batch.length > 1 ? tuple(batch.map((axis) => `"${axis}"`)) : `"${batch[0]}"`}, None))  # [batch, sequence]` : ""];
+  return section("jax", "The plan in JAX", make("pre", {class: "command"}, code.join("\n").trim()),
+    best.maxtext ? [make("p", {}, "MaxText:"), make("pre", {class: "command"}, best.maxtext)] : make("p", {}, `MaxText: ${said(best.maxtext_reason)}`));
 }
 
 function plans({result}) {
@@ -91,4 +104,6 @@ function excluded({result}) {
   return found.length === 0 ? null : section("left_out", "Left out", list(found.map((e) => e.what ? `${e.what}: ${e.reason}` : `${e.kind}: ${planText(e)}: at least ${timeText(e.bound_s)}, but ${e.needs}`)));
 }
 
-const tuningSections = [plans, pareto, layers, trainingSplit, alternatives, flips, excluded, missing];
+const searchCounts = ({result}) => section("search", "The search", make("div", {class: "figures"}, searched(result).map(([name, count]) => figure(name, count))));
+
+const tuningSections = [plans, planForJax, pareto, layers, trainingSplit, alternatives, flips, searchCounts, excluded, missing];

@@ -20,6 +20,9 @@ function cases({result}) {
 
 const rowText = (row) => [row.op, row.m ? `${row.m}x${row.n}x${row.k}` : bytesText(row.bytes), isNumber(row.devices) ? `${row.devices} devices` : "", row.axis ? `along ${row.axis}` : "", row.step].filter((part) => part).join(", ");
 
+/** What lies on the diagonal, and 10 and 20 % off it. */
+const errorLines = [["measured", 0], ["10 % off", 0.1, "5 4"], ["", -0.1, "5 4"], ["20 % off", 0.2, "1 3"], ["", -0.2, "1 3"]].map(([name, part, dash]) => ({name, of: (x) => x * (1 + part), dash}));
+
 function datasetSection(dataset, d) {
   const rows = dataset.rows.filter((row) => amount(row.measured_s) > 0 && amount(row.predicted_s) > 0);
   if (rows.length === 0) return null;
@@ -29,10 +32,9 @@ function datasetSection(dataset, d) {
     return {name: `${name}${own[0].counted ? "" : " (does not count)"}`, hollow: !own[0].counted,
       points: own.map((row) => ({x: row.measured_s, y: row.predicted_s, text: `${name}: ${rowText(row)}: measured ${timeText(row.measured_s)}, predicted ${timeText(row.predicted_s)}, ${signedPercent(row.error)}`}))};
   });
-  const lines = [["measured", 0], ["10 % off", 0.1, "5 4"], ["", -0.1, "5 4"], ["20 % off", 0.2, "1 3"], ["", -0.2, "1 3"]].map(([name, part, dash]) => ({name, of: (x) => x * (1 + part), dash}));
   const counted = dataset.rows.filter((row) => row.counted).length;
   return section(`dataset_${d}`, dataset.name, make("p", {}, dataset.median_abs_error === null ? "No row of it counts." : `Median error ${percentText(dataset.median_abs_error)} of the ${counted} rows of it that count.`),
-    new Scatter({x: {label: "measured", text: timeText, log: true}, y: {label: "predicted", text: timeText, log: true}, series, label: `predicted against measured of ${dataset.name}`, lines}).element,
+    new Scatter({x: {label: "measured", text: timeText, log: true}, y: {label: "predicted", text: timeText, log: true}, series, label: `predicted against measured of ${dataset.name}`, lines: errorLines}).element,
     folded(["case", "what", "measured", "predicted", "error"], () => dataset.rows.map((row) => [row.case, rowText(row), timeText(row.measured_s), timeText(row.predicted_s), signedPercent(row.error)]), 2));
 }
 

@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::size_t shown = 20;  // rows of a table that a screen takes
 
-std::string gap_text(Seconds gap) { return (gap < Seconds{} ? "-" : "+") + to_text(Seconds{std::abs(gap.count())}); }
 std::string share_text(const std::optional<double>& share) {
   if (!share) return "-";
   return percent(std::abs(*share) < 5e-4 ? 0 : *share);  // no "-0.0 %"
@@ -97,6 +96,7 @@ std::string diff_table(const DiffReport& report) {
                     beside_text(row.predicted.beside), beside_text(row.measured.beside)});
   rows.push_back({"step", to_text(diff.predicted), to_text(diff.measured), gap_text(diff.measured - diff.predicted), "", "", ""});
   text += table(rows, 1);
+  if (auto [cells, texts] = collective_diff_cells(report.collectives, diff.measured); !cells.empty()) text += "\n" + cut_table(std::move(cells), texts);
   if (!diff.operations.empty()) {
     rows = {{"operation", "measured as", "category", "predicted", "measured", "gap", "of the gap"}};
     for (const DiffRow& row : diff.operations)
@@ -145,6 +145,7 @@ std::string diff_json(const DiffReport& report) {
                      {"gap_s", (diff.measured - diff.predicted).count()},
                      {"matching", matching_json(report.coverage)},
                      {"categories", categories},
+                     {"collectives", collective_diff_json(report.collectives, diff.measured)},
                      {"ops", ops},
                      {"unmatched", unmatched},
                      {"sentence", diff.sentence},

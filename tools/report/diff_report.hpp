@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/collective_diff.hpp"
 #include "validation/diff/match_coverage.hpp"
 #include "validation/diff/step_diff.hpp"
 
@@ -12,6 +13,7 @@ namespace podsim {
 struct DiffReport {
   StepDiff diff;
   MatchCoverage coverage;
+  std::vector<CollectiveDiff> collectives;
   std::vector<std::string> notes, warnings;
 };
 

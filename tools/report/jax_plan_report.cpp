@@ -113,6 +113,20 @@ std::string jax_plan_text(const JaxPlan& plan, const DeviceOrder& devices) {
   return text;
 }
 
+std::string jax_plan_code(const JaxPlan& plan, const DeviceOrder& devices) {
+  std::string text = "import jax\nimport numpy as np\nfrom jax.sharding import NamedSharding, PartitionSpec as P\n\n" + mesh_text(plan, devices) + "specs = {";
+  std::string last;
+  for (const JaxArray& array : plan.arrays) {
+    if (array.layer != last) text += fmt::format("{}\n    '{}': {{", last.empty() ? "" : "},", array.layer);
+    text += fmt::format("{}'{}{}': {}", array.layer != last ? "" : ", ", array.tensor.name, array.tensor.transposed ? ".T" : "", spec_of(plan, array));
+    last = array.layer;
+  }
+  text += fmt::format("{}\n}}\n", last.empty() ? "" : "},");
+  if (plan.arrays.empty()) return text;
+  const JaxArray& first = plan.arrays.front();
+  return text + fmt::format("x = jax.device_put(x, NamedSharding(mesh, specs['{}']['{}{}']))  # each array so\n", first.layer, first.tensor.name, first.tensor.transposed ? ".T" : "");
+}
+
 std::string jax_plan_json(const JaxPlan& plan, const DeviceOrder& devices) {
   Json mesh = Json::object(), plan_axes = Json::object(), layers = Json::array(), collectives = Json::array();
   std::vector<std::string> names;

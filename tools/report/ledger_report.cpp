@@ -7,7 +7,6 @@
 
 #include "sim/base/units.hpp"
 #include "tools/report/table.hpp"
-#include "workloads/ledger/ledger.hpp"
 
 namespace podsim {
 
@@ -15,18 +14,17 @@ namespace {
 
 double in_seconds(Picoseconds duration) { return to_seconds(duration).count(); }
 
-std::string axes_text(const LedgerRow& row) { return fmt::format("{}", fmt::join(row.axes, ",")); }
-
 double share_of(Picoseconds part, const Run& run) { return run.metrics.makespan > Picoseconds{} ? in_seconds(part) / in_seconds(run.metrics.makespan) : 0; }
 
-/// The end of a path, which says most: "...layers/dot_general".
+}  // namespace
+
+std::string axes_text(const LedgerRow& row) { return fmt::format("{}", fmt::join(row.axes, ",")); }
+
 std::string origin_text(const LedgerRow& row) {
   constexpr std::size_t most = 40;
   if (!row.source.empty()) return row.source.size() <= most ? row.source : "..." + row.source.substr(row.source.size() - most);
   return row.path.size() <= most ? row.path : "..." + row.path.substr(row.path.size() - most);
 }
-
-}  // namespace
 
 Json ledger_json(const Run& run, const std::vector<OperationMetrics>& operations) {
   Json collectives = Json::array();

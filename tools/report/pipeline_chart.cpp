@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "sim/base/units.hpp"
 #include "tools/report/picture.hpp"
 
 namespace podsim {
@@ -19,22 +21,27 @@ struct KindStyle {
   const char* name;
   Colour light, dark;  // of a rank's first and last stage
 };
-/// The hues of matplotlib's tab20c: blue, green, orange, purple.
-constexpr std::array<KindStyle, 4> styles{{{'F', "forward", {0x9e, 0xca, 0xe1}, {0x31, 0x82, 0xbd}},
+/// The hues of matplotlib's tab20c: blue, green, orange, purple, grey.
+constexpr std::array<KindStyle, pipeline_roles> styles{{{'F', "forward", {0x9e, 0xca, 0xe1}, {0x31, 0x82, 0xbd}},
                                            {'B', "backward", {0xa1, 0xd9, 0x9b}, {0x31, 0xa3, 0x54}},
                                            {'A', "backward of inputs", {0xfd, 0xae, 0x6b}, {0xe6, 0x55, 0x0d}},
-                                           {'W', "backward of weights", {0xbc, 0xbd, 0xdc}, {0x75, 0x6b, 0xb1}}}};
+                                           {'W', "backward of weights", {0xbc, 0xbd, 0xdc}, {0x75, 0x6b, 0xb1}},
+                                           {'U', "optimizer", {0xbd, 0xbd, 0xbd}, {0x63, 0x63, 0x63}}}};
 const KindStyle& style_of(const PipelineTask& task) { return styles[static_cast<std::size_t>(task.kind)]; }
 
 int stages_per_rank(const PipelineSpec& spec) { return spec.stages / spec.ranks; }
 
-Colour colour_of(const PipelineTask& task, const PipelineSpec& spec) {
-  const KindStyle& style = style_of(task);
-  const int last = stages_per_rank(spec) - 1, way = last == 0 ? 0 : task.stage / spec.ranks;
+/// Of the stage that is `way`-th of `ways` on its rank.
+Colour colour_of(PipelineRole role, std::size_t way, std::size_t ways) {
+  const KindStyle& style = styles[static_cast<std::size_t>(role)];
   const auto mixed = [&](std::uint8_t light, std::uint8_t dark) {
-    return static_cast<std::uint8_t>(last == 0 ? light : (light * (last - way) + dark * way) / last);
+    return static_cast<std::uint8_t>(ways < 2 ? light : (light * (ways - 1 - std::min(way, ways - 1)) + dark * std::min(way, ways - 1)) / (ways - 1));
   };
   return {mixed(style.light.red, style.dark.red), mixed(style.light.green, style.dark.green), mixed(style.light.blue, style.dark.blue)};
+}
+
+Colour colour_of(const PipelineTask& task, const PipelineSpec& spec) {
+  return colour_of(static_cast<PipelineRole>(task.kind), static_cast<std::size_t>(task.stage / spec.ranks), static_cast<std::size_t>(stages_per_rank(spec)));
 }
 
 std::string label_of(const PipelineTask& task, const PipelineSpec& spec) {
@@ -134,45 +141,64 @@ class TextChart {
   std::vector<ChartRow> rows_;
 };
 
-Expected<BoxPicture> chart_picture(const PipelineSpec& spec, const PipelineTimes& times, const std::string& title) {
-  std::size_t boxes = 0;
-  for (const auto& spans : times.spans) boxes += spans.size();
+DrawnPipeline drawn(const PipelineTimes& times, const std::string& title) {
+  DrawnPipeline pipeline{title, {}, times.makespan, false};
+  for (std::size_t rank = 0; rank < times.spans.size(); ++rank) {
+    pipeline.rows.push_back({fmt::format("rank {}", rank)});
+    for (const auto& [task, begin, end] : times.spans[rank])
+      pipeline.rows.back().tasks.push_back({static_cast<PipelineRole>(task.kind), task.stage, task.microbatch, begin, end});
+  }
+  return pipeline;
+}
+
+/// The stages of a row, in order.
+std::vector<int> stages_of(const DrawnPipeline::Row& row) {
+  std::set<int> stages;
+  for (const DrawnPipelineTask& task : row.tasks)
+    if (task.role != PipelineRole::optimizer) stages.insert(task.stage);
+  return {stages.begin(), stages.end()};
+}
+
+Expected<BoxPicture> picture_of(const DrawnPipeline& pipeline) {
+  std::size_t boxes = 0, ways = 1;
+  for (const DrawnPipeline::Row& row : pipeline.rows) boxes += row.tasks.size(), ways = std::max(ways, stages_of(row).size());
   if (boxes > most_boxes)
     return Diagnostic{{}, fmt::format("a picture of {} tasks; expected at most {}; JSON and CSV have every task", boxes, most_boxes)};
-  const auto units = static_cast<double>(times.makespan), ranks = static_cast<double>(spec.ranks);
-  const double unit = std::min(widest_unit, widest_chart / units), row = std::min(highest_row, highest_chart / ranks);
+  const auto units = static_cast<double>(pipeline.end), ranks = static_cast<double>(pipeline.rows.size());
+  const double unit = std::min(widest_unit, widest_chart / units), row_height = std::min(highest_row, highest_chart / ranks);
   constexpr Colour grey{0x44, 0x44, 0x44};
-  BoxPicture picture{chart_left + std::max(unit * units, 640.0) + chart_end, chart_top + row * ranks + chart_end};
-  picture.texts.push_back({chart_left, 18, 16, 0, Colour{}, title});
+  BoxPicture picture{chart_left + std::max(unit * units, 640.0) + chart_end, chart_top + row_height * ranks + chart_end};
+  picture.texts.push_back({chart_left, 18, 16, 0, Colour{}, pipeline.title});
 
-  std::array<bool, styles.size()> used{};
-  for (std::size_t rank = 0; rank < times.spans.size(); ++rank)
-    for (const auto& [task, begin, end] : times.spans[rank]) {
-      const PictureBox box{chart_left + unit * static_cast<double>(begin),
-                           chart_top + row * static_cast<double>(rank),
-                           unit * static_cast<double>(end - begin),
-                           row,
-                           colour_of(task, spec),
-                           unit > 4 && row > 4};
+  std::array<bool, pipeline_roles> used{};
+  for (std::size_t r = 0; r < pipeline.rows.size(); ++r) {
+    const std::vector<int> stages = stages_of(pipeline.rows[r]);
+    for (const DrawnPipelineTask& task : pipeline.rows[r].tasks) {
+      const std::size_t way = static_cast<std::size_t>(std::ranges::find(stages, task.stage) - stages.begin());
+      const double width = unit * static_cast<double>(task.end - task.begin);
+      const PictureBox box{chart_left + unit * static_cast<double>(task.begin), chart_top + row_height * static_cast<double>(r), width, row_height, colour_of(task.role, way, stages.size()), width > 4 && row_height > 4};
       picture.boxes.push_back(box);
-      used[static_cast<std::size_t>(task.kind)] = true;
-      const std::string label = label_of(task, spec).substr(1);
-      const double size = std::min({14.0, 0.9 * unit / (letter_width * static_cast<double>(label.size())), 0.7 * row});
-      if (size >= 7) picture.texts.push_back({box.x + box.width / 2, box.y + row / 2, size, 0.5, text_colour(box.fill), label});
+      used[static_cast<std::size_t>(task.role)] = true;
+      if (task.role == PipelineRole::optimizer) continue;
+      const std::string label = ways == 1 ? std::to_string(task.microbatch) : fmt::format("{}.{}", task.stage, task.microbatch);
+      const double size = std::min({14.0, 0.9 * width / (letter_width * static_cast<double>(label.size())), 0.7 * row_height});
+      if (size >= 7) picture.texts.push_back({box.x + box.width / 2, box.y + row_height / 2, size, 0.5, text_colour(box.fill), label});
     }
+  }
 
   double at = chart_left;
-  for (std::size_t kind = 0; kind < styles.size(); ++kind)
-    if (used[kind]) {
-      picture.boxes.push_back({at, 34, 14, 14, stages_per_rank(spec) == 1 ? styles[kind].light : styles[kind].dark, false});
-      picture.texts.push_back({at + 20, 41, 12, 0, grey, styles[kind].name});
+  for (std::size_t role = 0; role < styles.size(); ++role)
+    if (used[role]) {
+      picture.boxes.push_back({at, 34, 14, 14, ways == 1 ? styles[role].light : styles[role].dark, false});
+      picture.texts.push_back({at + 20, 41, 12, 0, grey, styles[role].name});
       at += 160;
     }
-  const double digits = static_cast<double>(std::to_string(times.makespan).size()) + 1.5;
-  for (std::int64_t t = 0, step = round_step(12 * letter_width * digits / unit); t <= times.makespan; t += step)
-    picture.texts.push_back({chart_left + unit * static_cast<double>(t), chart_top - 10, 12, 0.5, grey, std::to_string(t)});
-  for (std::int64_t rank = 0, step = round_step(14 / row); rank < spec.ranks; rank += step)
-    picture.texts.push_back({chart_left - 8, chart_top + row * (static_cast<double>(rank) + 0.5), 12, 1, grey, fmt::format("rank {}", rank)});
+  const auto time_text = [&](std::int64_t time) { return pipeline.in_picoseconds ? to_text(to_seconds(Picoseconds{time})) : std::to_string(time); };
+  const double digits = (pipeline.in_picoseconds ? 8.0 : static_cast<double>(std::to_string(pipeline.end).size())) + 1.5;
+  for (std::int64_t t = 0, step = round_step(12 * letter_width * digits / unit); t <= pipeline.end; t += step)
+    picture.texts.push_back({chart_left + unit * static_cast<double>(t), chart_top - 10, 12, 0.5, grey, time_text(t)});
+  for (std::size_t row = 0, step = static_cast<std::size_t>(round_step(14 / row_height)); row < pipeline.rows.size(); row += step)
+    picture.texts.push_back({chart_left - 8, chart_top + row_height * (static_cast<double>(row) + 0.5), 12, 1, grey, pipeline.rows[row].name});
   return picture;
 }
 
@@ -182,14 +208,24 @@ Expected<std::string> pipeline_chart(const PipelineSpec& spec, const PipelineTim
   return TextChart{spec, times, coloured}.draw(columns);
 }
 
-Expected<std::string> pipeline_svg(const PipelineSpec& spec, const PipelineTimes& times, const std::string& title) {
-  const auto picture = chart_picture(spec, times, title);
+double DrawnPipeline::bubble_fraction() const {
+  double busy = 0;
+  for (const Row& row : rows)
+    for (const DrawnPipelineTask& task : row.tasks) busy += static_cast<double>(task.end - task.begin);
+  const double all = static_cast<double>(end) * static_cast<double>(rows.size());
+  return all > 0 ? 1 - busy / all : 0;
+}
+
+Expected<std::string> pipeline_svg(const DrawnPipeline& pipeline) {
+  const auto picture = picture_of(pipeline);
   if (!picture) return picture.error();
   return svg_of(*picture);
 }
 
-Expected<std::string> pipeline_png(const PipelineSpec& spec, const PipelineTimes& times, const std::string& title) {
-  const auto picture = chart_picture(spec, times, title);
+Expected<std::string> pipeline_svg(const PipelineTimes& times, const std::string& title) { return pipeline_svg(drawn(times, title)); }
+
+Expected<std::string> pipeline_png(const PipelineTimes& times, const std::string& title) {
+  const auto picture = picture_of(drawn(times, title));
   if (!picture) return picture.error();
   return png_of(*picture);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/text.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/json_problem.hpp"
 
@@ -110,6 +111,31 @@ Status read_operations(const simdjson::dom::array& operations, double count, con
   return success();
 }
 
+/// As ledger_json() writes them, without their times; a podsim of before did not.
+Expected<std::vector<LedgerRow>> read_ledger(const JsonObject& run, const std::string& file) {
+  std::vector<LedgerRow> ledger;
+  simdjson::dom::array rows;
+  if (run["collectives"].get(rows) != simdjson::SUCCESS) return ledger;
+  for (const JsonElement json : rows) {
+    const std::string what = fmt::format("collectives[{}]", ledger.size());
+    JsonObject object;
+    if (json.get(object) != simdjson::SUCCESS) return Diagnostic{{file}, what + " must be an object"};
+    LedgerRow row;
+    std::string axes;
+    for (const auto& [key, field] : {std::pair{"name", &row.name}, {"kind", &row.kind}, {"path", &row.path}, {"source", &row.source}, {"axis", &axes}})
+      if (std::string_view text; object[key].get(text) == simdjson::SUCCESS) *field = text;
+    if (!axes.empty()) row.axes = split(axes);
+    const auto bytes = number_in(object, "bytes", true, what, file), devices = number_in(object, "devices", true, what, file);
+    if (!bytes) return bytes.error();
+    if (!devices) return devices.error();
+    if (*devices > 1e9) return Diagnostic{{file}, what + ": devices must be at most 1e9"};
+    row.bytes = Bytes{static_cast<std::int64_t>(*bytes)};
+    row.devices = static_cast<int>(*devices);
+    ledger.push_back(std::move(row));
+  }
+  return ledger;
+}
+
 }  // namespace
 
 Json operations_json(const std::vector<OperationMetrics>& all) {
@@ -159,9 +185,12 @@ Expected<PredictedStep> read_run_step(std::string_view text, const std::string& 
   const auto blocks = number_in(run, "blocks", false, "the run", file);
   if (!blocks) return blocks.error();
   if (*blocks > most_layers) return Diagnostic{{file}, fmt::format("the run: blocks must be at most {}", most_layers)};
-  PredictedStep step{{Seconds{*makespan}, {}}, std::max<std::int64_t>(static_cast<std::int64_t>(*blocks), 1), {}};
+  PredictedStep step{{Seconds{*makespan}, {}}, std::max<std::int64_t>(static_cast<std::int64_t>(*blocks), 1), {}, {}};
   if (std::string_view machine; run["machine"].get(machine) == simdjson::SUCCESS) step.machine = machine;
   if (Status read = read_operations(operations, 1, "operations", 0, file, step.block.operations); !read) return read.error();
+  auto ledger = read_ledger(run, file);
+  if (!ledger) return ledger.error();
+  step.collectives = *std::move(ledger);
   return step;
 }
 

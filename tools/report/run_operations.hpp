@@ -9,6 +9,7 @@
 #include "sim/analysis/operations.hpp"
 #include "sim/base/expected.hpp"
 #include "tools/report/json.hpp"
+#include "workloads/ledger/ledger.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "validation/diff/step_diff.hpp"
 
@@ -36,9 +37,10 @@ struct PredictedStep {
   StepTimes block;
   std::int64_t layers = 1;
   std::string machine{};  // its name; empty: the JSON does not say it
+  std::vector<LedgerRow> collectives{};  // of the block; none: the JSON is of a podsim that did not write them
 };
 
-/// Reads the output of `run --format json`, with its `blocks`, and calls as step_of(Run) has them. Errors, with `file:line:column`: invalid JSON; JSON of another kind, or of a run
+/// Reads the output of `run --format json`, with its `blocks` and `collectives`, and calls as step_of(Run) has them. Errors, with `file:line:column`: invalid JSON; JSON of another kind, or of a run
 /// without operations; impossible times and numbers.
 Expected<PredictedStep> read_run_step(std::string_view text, const std::string& file);
 

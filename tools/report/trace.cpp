@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "sim/analysis/operations.hpp"
 #include "sim/analysis/peak_memory.hpp"
+#include "sim/base/text.hpp"
 #include "tools/report/device_events.hpp"
 #include "tools/report/json.hpp"
 #include "tools/report/side_by_side.hpp"
@@ -100,28 +102,37 @@ BarText text_of(const ProgramLevels::Level& level) {
   return text;
 }
 
-BarText text_of(const ProgramLevels& levels, const ProgramLevels::Operation& operation, std::size_t number, CollectiveKind kind) {
+/// `row`: of the ledger; null: it has none.
+BarText text_of(const ProgramLevels& levels, const ProgramLevels::Operation& operation, std::size_t number, CollectiveKind kind, const LedgerRow* row, Picoseconds makespan) {
   BarText text{json_text(operation.name), ""};
   put_arg(text.args, "collective", name_of(kind));
   put_arg(text.args, "collective_number", number);
+  if (row != nullptr) put_arg(text.args, "exposed_ps", row->exposed.count());
   std::string layer;
   for (std::uint32_t at = operation.level; at != 0; at = levels.levels[at].parent)
     if (levels.levels[at].kind == "layer") layer = layer.empty() ? levels.levels[at].name : levels.levels[at].name + ": " + layer;
   if (!layer.empty()) text.args += R"(,"layer":)" + json_text(layer);
   put_arg(text.args, "level", "operation");
+  if (row == nullptr) return text;
+  if (!row->path.empty()) text.args += R"(,"path":)" + json_text(row->path);
+  put_arg(text.args, "share", percent(static_cast<double>(row->exposed.count()) / static_cast<double>(std::max<std::int64_t>(makespan.count(), 1))));
+  if (!row->source.empty()) text.args += R"(,"source":)" + json_text(row->source);
   return text;
 }
 
 /// What the events of a program's devices have in common.
 struct ProgramText {
-  explicit ProgramText(const Mesh& mesh, const Program& program) : levels{levels_of(program)} {
+  ProgramText(const Mesh& mesh, const Program& program, const std::vector<LedgerRow>& ledger, Picoseconds makespan) : levels{levels_of(program)} {
     for (const Task& task : program.tasks) tasks.push_back(text_of(mesh, program, task));
     for (const ProgramLevels::Level& level : levels.levels) bars.push_back(text_of(level));
     operations.resize(levels.operations.size());
     for (const Task& task : program.tasks) {
       if (!task.origin) continue;
       const auto number = static_cast<std::size_t>(task.origin->collective);
-      if (operations[number].name.empty()) operations[number] = text_of(levels, levels.operations[number], number, task.origin->kind);
+      if (!operations[number].name.empty()) continue;
+      const ProgramLevels::Operation& operation = levels.operations[number];
+      const LedgerRow* const row = ledger_row_of(ledger, without_slice(operation.name), name_of(task.origin->kind), task.origin->input_bytes);
+      operations[number] = text_of(levels, operation, number, task.origin->kind, row, makespan);
     }
   }
 
@@ -135,7 +146,7 @@ class TraceWriter {
  public:
   TraceWriter(const Model& model, const Timeline& timeline, std::span<const DeviceId> devices, Sink& sink, const TraceExtras& extras)
       : model_{model}, timeline_{timeline}, devices_{devices}, sink_{sink}, extras_{extras}, lives_{model}, next_thread_{model.schedule->mesh.devices() + 1} {
-    for (const Program& program : model.schedule->programs) programs_.emplace_back(model.schedule->mesh, program);
+    for (const Program& program : model.schedule->programs) programs_.emplace_back(model.schedule->mesh, program, extras.ledger != nullptr ? *extras.ledger : std::vector<LedgerRow>{}, timeline.makespan);
     if (!devices.empty()) read_times(model, timeline, lives_);
     std::int64_t tasks = 1;
     for (const Program& program : model.schedule->programs) tasks += static_cast<std::int64_t>(program.tasks.size());

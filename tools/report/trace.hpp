@@ -30,6 +30,7 @@
 //               channel            of a Send or Recv
 //               collective         `all-gather`, and collective_number: which one of the program, from 0
 //               direction          of a Shift: + or -, the direction of travel
+//               exposed_ps         of a collective as a whole, where its run has a ledger: how long the core of the busiest device waits for it, all its executions together
 //               flops              of a Matmul: 2mnk
 //               half               `send`, `receive`
 //               late_ps            of a measured operation, where it begins: how much longer it takes than predicted
@@ -38,7 +39,9 @@
 //               microbatch, stage  of a microbatch and of what is in it
 //               hops, peer         of a half: links between the chips, the other device
 //               pace               of a measured operation: `late`, `early`, `as predicted`, `unmatched`
+//               path, source       of a collective of a module, where it comes from in the user's program: `jit(step)/dot_general`, `layers.py:85`
 //               op                 `matmul`, a LocalKind's name, `shift`, `send`, `receive`, `core-share` (the core's part of another task)
+//               share              of exposed_ps, the part of the run in percent
 //               slice              the number behind the `s` of the label's first word such as `s3` (algorithms name slices and steps so)
 //   labels    of a process, if asked for: `16 alike`, the devices that a folded run simulated as this one; beside a measured step: `matched 5 of 6 predicted operations`, and of
 //             the measured ones
@@ -61,6 +64,7 @@
 #include "tools/report/writing_progress.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
 #include "validation/diff/step_diff.hpp"
+#include "workloads/ledger/ledger.hpp"
 
 namespace podsim {
 
@@ -71,6 +75,7 @@ struct TraceExtras {
   bool tell_alike = false;                // a label of each process says how many devices the model simulates as this one
   const ProfiledStep* measured = nullptr;  // beside the simulated operations of the devices with its numbers, aligned at the step's beginning
   std::int64_t layers = 1;                // blocks in the measured step
+  const std::vector<LedgerRow>* ledger = nullptr;  // of the run's collectives
   WritingProgress* progress = nullptr;
   std::function<void(const StepDiff&)> compared{};  // called for each device that a measured step stands beside
 };

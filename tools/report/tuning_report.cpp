@@ -332,6 +332,7 @@ std::string tuning_json(const TuningReport& report) {
     plans.push_back(std::move(plan));
   }
   json.set("plans", std::move(plans));
+  if (!report.jax.empty()) json.set("jax", report.jax);
   if (!tuning.plans.empty()) {
     Json alternatives = Json::array();
     for (const StageAlternative& other : tuning.plans.front().alternatives)

@@ -21,6 +21,7 @@ struct TuningReport {
   std::vector<TimeSplit> splits{};           // per plan, with --explain
   std::vector<Flip> flips{};                 // changes of the machine that make the second plan the fastest
   std::vector<std::string> not_searched{};
+  std::string jax{};                         // the best plan as Python, if asked for (jax_plan_code())
 };
 
 std::string tuning_table(const TuningReport& report);

@@ -56,6 +56,9 @@ std::string purpose_of(const LabelPlace& place) {
   return name + without_numbers(operation);
 }
 
+/// Of a module, an instruction's own name: what stands behind it numbers its parts.
+std::string_view instruction_of(const LabelPlace& place) { return std::string_view{place.operation}.substr(0, place.operation.find(' ')); }
+
 Picoseconds exposed_of(const std::vector<OperationMetrics>& operations) {
   Picoseconds sum;
   for (const OperationMetrics& operation : operations) sum = sum + operation.exposed;
@@ -127,8 +130,6 @@ class Ledger {
     sum.row.hidden = sum.row.hidden + times * operation.overlapped;
   }
 
-  /// Of a module, an instruction's own name: what stands behind it numbers its parts.
-  static std::string_view instruction_of(const LabelPlace& place) { return std::string_view{place.operation}.substr(0, place.operation.find(' ')); }
   [[nodiscard]] const HloOrigin* named_by(const LabelPlace& place) const {
     if (origins_ == nullptr) return nullptr;
     const auto found = origins_->find(instruction_of(place));
@@ -145,5 +146,15 @@ class Ledger {
 std::vector<LedgerRow> collective_ledger(const Run& run, const std::vector<OperationMetrics>& operations) { return Ledger{run}.made(operations); }
 
 std::vector<LedgerRow> collective_ledger(const Run& run) { return collective_ledger(run, measure_operations(run.model, run.timeline, run.metrics.busiest)); }
+
+const LedgerRow* ledger_row_of(const std::vector<LedgerRow>& ledger, std::string_view name, std::string_view category, Bytes bytes) {
+  const LabelPlace place = place_of(name);
+  const LedgerRow* found = nullptr;
+  const std::string purpose = purpose_of(place);
+  for (const std::string_view known : {std::string_view{purpose}, instruction_of(place)})
+    for (const LedgerRow& row : ledger)
+      if (row.name == known && row.kind == category && (found == nullptr || (found->bytes != bytes && row.bytes == bytes))) found = &row;
+  return found;
+}
 
 }  // namespace podsim

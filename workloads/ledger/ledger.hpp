@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/analysis/operations.hpp"
@@ -32,5 +33,8 @@ struct LedgerRow {
 std::vector<LedgerRow> collective_ledger(const Run& run, const std::vector<OperationMetrics>& operations);
 /// The same where they are not needed for anything else.
 std::vector<LedgerRow> collective_ledger(const Run& run);
+
+/// The row that an operation of the run is part of: `name` and `category` as OperationMetrics has them, `bytes` of one execution. Null: none, as it is no collective.
+const LedgerRow* ledger_row_of(const std::vector<LedgerRow>& ledger, std::string_view name, std::string_view category, Bytes bytes);
 
 }  // namespace podsim

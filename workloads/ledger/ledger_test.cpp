@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "sim/base/test_cases.hpp"
 #include "sim/base/units.hpp"
@@ -148,6 +149,24 @@ TEST(Ledger, NamesAnInstructionByItsPlaceInTheUsersProgramAndCountsTrips) {
     EXPECT_THAT(rows, ElementsAre("all-gather.7 x 3 of 512, jit(step)/while/body/dot_general, layers.py:85", "all-gather.3 x 1 of 512, jit(step)/embed, embed.py:7"));
     expect_all_exposed(run, collective_ledger(run));
   }
+}
+
+TEST(Ledger, HasARowForEachOperationThatCommunicates) {
+  const System system = system_with({{"machine", "tpu_v4"}, {"slice", "4x4"}, {"mesh", "row=4,col=4"}});
+  GemmSpec spec;
+  spec.algorithm = *gemm_algorithm("meshslice");
+  spec.problem = {4096, 4096, 4096, DType::bf16};
+  spec.options.slice_count = 8;
+  const podsim::Run run = run_of(system, spec);
+  const std::vector<LedgerRow> ledger = collective_ledger(run);
+  std::map<const LedgerRow*, Picoseconds> exposed;
+  for (const OperationMetrics& operation : measure_operations(run.model, run.timeline, run.metrics.busiest)) {
+    const LedgerRow* const row = ledger_row_of(ledger, operation.name, operation.category, operation.bytes);
+    EXPECT_EQ(row != nullptr, operation.devices > 0) << operation.name;
+    if (row != nullptr) exposed[row] = exposed[row] + operation.exposed;
+  }
+  ASSERT_EQ(exposed.size(), ledger.size());
+  for (const auto& [row, time] : exposed) EXPECT_EQ(time, row->exposed) << row->name;
 }
 
 TEST(Ledger, MergesWhatAPipelinePassesOnInEachMicrobatch) {

@@ -19,6 +19,7 @@ _FONT = "DejaVu Sans, Verdana, sans-serif"
 _TEXT = 12  # pixels
 _WIDTH, _MARGIN = 900, 14
 _MOST_PARTS = 9
+_MOST_LEDGER_ROWS = 8
 _MOST_BOXES = 4000
 _MOST_DEVICES = 4
 _MOST_ROWS = 6
@@ -203,6 +204,38 @@ def split_svg(run: Any) -> str:
         card.box(left, y, scale * axis["in_flight_s"], 13, "#f6cf7f", text)
         card.box(left, y, scale * axis["exposed_s"], 13, VERMILLION, text)
         card.text(left + room + 10, y + 11, text)
+    return card.svg()
+
+
+# ---- What it waits for -------------------------------------------------------------------------------------------------------------------
+
+
+def ledger_svg(run: Any) -> str:
+    """The collectives that a run waits for longest: how long each is exposed, and how long hidden. Empty: there are none."""
+    result = run.to_dict()
+    ledger = result.get("collectives", [])
+    shown = ledger[:_MOST_LEDGER_ROWS]
+    if not shown:
+        return ""
+    names = [shortened(row["name"], 34) for row in shown]
+    origins = [shortened(row["source"] or (row["path"] or "")[-34:], 34) for row in shown]
+    left = _MARGIN + max(map(width_of, names)) + 10
+    middle = left + max(map(width_of, origins)) + 10
+    texts = [f"exposed {time_text(row['exposed_s'])} ({row['share']:.1%}), hidden {time_text(row['hidden_s'])}" for row in shown]
+    right = _WIDTH - _MARGIN - max(map(width_of, texts))
+    longest = max(max(row["exposed_s"] + row["hidden_s"] for row in shown), 1e-12)
+    rest = f", {len(shown)} of {len(ledger)}" if len(shown) < len(ledger) else ""
+    card = Card(_WIDTH, 40 + 22 * len(shown), f"{result['schedule']}: its collectives, most exposed first")
+    card.text(_MARGIN, 22, f"Collectives of the busiest device, most exposed first{rest}", bold=True)
+    for number, (row, name, origin, text) in enumerate(zip(shown, names, origins, texts)):
+        y = 34 + 22 * number
+        scale = max(right - middle - 10, 40) / longest
+        hint = f"{row['name']}: {row['kind']} along {row['axis'] or 'several axes'}, {row['count']} x {row['bytes']} bytes{', ' + row['path'] if row['path'] else ''}; {text}"
+        card.text(_MARGIN, y + 11, name)
+        card.text(left, y + 11, origin, fill=QUIET)
+        card.box(middle, y, scale * row["exposed_s"], 13, VERMILLION, hint)
+        card.box(middle + scale * row["exposed_s"], y, scale * row["hidden_s"], 13, PALE, hint)
+        card.text(right, y + 11, text)
     return card.svg()
 
 

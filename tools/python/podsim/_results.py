@@ -129,9 +129,9 @@ class Run(_Answered):
         return self._alive("rows").csv()
 
     def _repr_html_(self) -> str:
-        from ._drawings import split_svg, timeline_svg
+        from ._drawings import ledger_svg, split_svg, timeline_svg
 
-        drawings = "" if self._core is None else split_svg(self) + timeline_svg(self.timeline())
+        drawings = "" if self._core is None else split_svg(self) + ledger_svg(self) + timeline_svg(self.timeline())
         return drawings + super()._repr_html_()
 
 

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 import podsim
-from podsim._drawings import kind_of, lanes_of, rows_of, split_parts, split_svg, time_text, timeline_svg
+from podsim._drawings import kind_of, lanes_of, ledger_svg, rows_of, split_parts, split_svg, time_text, timeline_svg
 from podsim._topology_drawing import graph_of, topology_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -75,6 +75,21 @@ class Split(unittest.TestCase):
             self.assertIn(f"{part.name} {time_text(part.seconds)}", drawn)
         for axis in run.axes:
             self.assertIn(f"exposed {time_text(axis['exposed_s'])}", drawn)
+
+
+class Ledger(unittest.TestCase):
+    def test_the_most_exposed_collectives_stand_first_in_a_notebook(self):
+        for name in ("meshslice", "all-reduce", "training"):
+            with self.subTest(name):
+                run = RUNS[name]()
+                drawn, ledger = texts(ledger_svg(run)), run.to_dict()["collectives"]
+                rows = [text for text in drawn if text.startswith("exposed ")]
+                self.assertEqual(rows, [f"exposed {time_text(row['exposed_s'])} ({row['share']:.1%}), hidden {time_text(row['hidden_s'])}" for row in ledger[: len(rows)]])
+                self.assertGreater(len(rows), 0)
+                self.assertIn(ledger_svg(run), run._repr_html_())
+
+    def test_a_run_that_sends_nothing_has_none(self):
+        self.assertEqual(ledger_svg(podsim.run("tpu_v4", slice="1x1", algorithm="collective", **GEMM)), "")
 
 
 class TimelineChart(unittest.TestCase):
@@ -178,9 +193,9 @@ class Notebook(unittest.TestCase):
             self.assertFalse([text for text in root.iter(SVG + "text") if text.get("font-size")])
             self.assertEqual(next(root.iter(SVG + "rect")).get("fill"), "#ffffff")
 
-    def test_a_run_shows_both_drawings_and_its_table(self):
+    def test_a_run_shows_its_drawings_and_its_table(self):
         html = RUNS["meshslice"]()._repr_html_()
-        self.assertEqual(html.count("<svg"), 2)
+        self.assertEqual(html.count("<svg"), 3)
         self.assertIn("<pre ", html)
 
     def test_a_pickled_run_shows_its_table(self):
