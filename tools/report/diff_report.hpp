@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "validation/diff/late_ranks.hpp"
 #include "validation/diff/match_coverage.hpp"
 #include "validation/diff/step_diff.hpp"
 
@@ -13,6 +14,7 @@ struct DiffReport {
   StepDiff diff;
   MatchCoverage coverage;
   std::vector<std::string> notes, warnings;
+  LateRanks late{};  // of a profile of several devices
 };
 
 /// Without the warnings, which go to standard error.
