@@ -130,13 +130,11 @@ class PytorchReader {
     return success();
   }
 
+  /// The same in the traces of all ranks, whatever else these have: PyTorch's own names differ from rank to rank.
   std::string id_of(std::int64_t start, std::int64_t stride, std::int64_t size) {
-    std::vector<int> ranks;
-    for (std::int64_t r = 0; r < size; ++r) ranks.push_back(static_cast<int>(start + r * stride));
-    for (const auto& [id, known] : trace_.groups)
-      if (known == ranks) return id;
-    std::string id = std::to_string(trace_.groups.size() + 1);
-    trace_.groups.emplace(id, std::move(ranks));
+    std::string id = fmt::format("{}+{}x{}", start, size, stride);
+    if (const auto [group, is_new] = trace_.groups.try_emplace(id); is_new)
+      for (std::int64_t r = 0; r < size; ++r) group->second.push_back(static_cast<int>(start + r * stride));
     return id;
   }
 

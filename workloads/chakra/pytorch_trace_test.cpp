@@ -9,7 +9,7 @@
 namespace podsim {
 namespace {
 
-std::string node(int id, const std::string& collective, std::int64_t elements, const std::string& dtype, const std::string& group, int start, int stride, int size) {
+std::string torch_node(int id, const std::string& collective, std::int64_t elements, const std::string& dtype, const std::string& group, int start, int stride, int size) {
   return fmt::format(R"({{"id": {}, "name": "record_param_comms", "ctrl_deps": 2, "inputs": {{"values": [], "shapes": [], "types": []}}, "outputs": {{"values": [], "shapes": [], "types": []}},
     "attrs": [{{"name": "rf_id", "type": "uint64", "value": 7}}, {{"name": "collective_name", "type": "string", "value": "{}"}}, {{"name": "dtype", "type": "string", "value": "{}"}},
     {{"name": "in_msg_nelems", "type": "uint64", "value": {}}}, {{"name": "out_msg_nelems", "type": "uint64", "value": {}}}, {{"name": "global_rank_start", "type": "uint64", "value": {}}},
@@ -17,11 +17,11 @@ std::string node(int id, const std::string& collective, std::int64_t elements, c
                      id, collective, dtype, elements, elements, start, stride, group, size);
 }
 
-std::string trace(const std::string& nodes) { return R"({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm", "attrs": []}, )" + nodes + "]}"; }
+std::string torch_trace(const std::string& nodes) { return R"({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [{"id": 2, "name": "aten::mm", "attrs": []}, )" + nodes + "]}"; }
 
 TEST(PytorchTrace, CollectivesFollowEachOtherInTheirGroup) {
-  const auto read = parse_chakra(trace(node(3, "_allgather_base", 1000, "BFloat16", "0", 0, 1, 4) + ", " + node(4, "wait", 0, "Byte", "0", 0, 1, 4) + ", " + node(5, "allreduce", 10, "Float", "2", 1, 2, 2) + ", " +
-                                       node(6, "_reduce_scatter_base", 4000, "Float", "0", 0, 1, 4)),
+  const auto read = parse_chakra(torch_trace(torch_node(3, "_allgather_base", 1000, "BFloat16", "0", 0, 1, 4) + ", " + torch_node(4, "wait", 0, "Byte", "0", 0, 1, 4) + ", " + torch_node(5, "allreduce", 10, "Float", "2", 1, 2, 2) + ", " +
+                                       torch_node(6, "_reduce_scatter_base", 4000, "Float", "0", 0, 1, 4)),
                                  "t.0.et");
   ASSERT_TRUE(read) << to_text(read.error());
   ASSERT_EQ(read->nodes.size(), 3U);
@@ -36,11 +36,11 @@ TEST(PytorchTrace, CollectivesFollowEachOtherInTheirGroup) {
 
 TEST(PytorchTrace, WhatCannotBePlayedIsSaidWithItsPlace) {
   const auto message = [](const std::string& nodes) {
-    const auto read = parse_chakra(trace(nodes), "t.0.et");
+    const auto read = parse_chakra(torch_trace(nodes), "t.0.et");
     return read ? std::string{"read"} : to_text(read.error());
   };
-  EXPECT_EQ(message(node(3, "send", 1, "Float", "0", 0, 1, 4)), "t.0.et: record 1: expected a collective of c10d, found \"send\": these traces do not say to whom it goes");
-  EXPECT_EQ(message(node(3, "allreduce", 1, "Quaternion", "0", 0, 1, 4)), "t.0.et: record 1: expected a dtype of torch, as \"BFloat16\", found \"Quaternion\"");
+  EXPECT_EQ(message(torch_node(3, "send", 1, "Float", "0", 0, 1, 4)), "t.0.et: record 1: expected a collective of c10d, found \"send\": these traces do not say to whom it goes");
+  EXPECT_EQ(message(torch_node(3, "allreduce", 1, "Quaternion", "0", 0, 1, 4)), "t.0.et: record 1: expected a dtype of torch, as \"BFloat16\", found \"Quaternion\"");
   EXPECT_NE(message(R"({"id": 3, "name": "record_param_comms", "attrs": []})").find("expected an attribute \"collective_name\""), std::string::npos);
   EXPECT_NE(message(R"({"id": 3, "name": "aten::add"})").find("expected a node record_param_comms"), std::string::npos);
   EXPECT_FALSE(parse_chakra("{\"nodes\": ", "t"));
