@@ -9,6 +9,7 @@
 #include "sim/base/units.hpp"
 #include "sim/config/machine_config.hpp"
 #include "topologies/embedded_machines.hpp"
+#include "topologies/cloud_names.hpp"
 #include "topologies/slice.hpp"
 
 namespace podsim {
@@ -76,8 +77,7 @@ std::optional<MachineAndSlice> machine_and_slice(const std::string& text) {
       if (const auto offered = offered_slices(*machine, *chips); !offered.empty()) parts.slice = to_text(offered.front());
     return parts;
   }
-  constexpr std::string_view of_cloud = "v5litepod-";  // as Google Cloud calls v5e-
-  const std::string slice = text.starts_with(of_cloud) ? "v5e-" + text.substr(of_cloud.size()) : text;
+  const std::string slice = without_cloud_name(text);
   for (const std::string& name : shipped_machines())
     if (const auto machine = find_machine(name); machine && !machine->slices.name_prefix.empty() && slice.starts_with(machine->slices.name_prefix + "-")) return MachineAndSlice{name, slice};
   return std::nullopt;

@@ -13,6 +13,7 @@
 
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
+#include "topologies/cloud_names.hpp"
 
 namespace podsim {
 namespace {
@@ -176,7 +177,7 @@ std::int64_t chips_of(const Slice& slice) {
 std::string to_text(const Slice& slice) { return fmt::format("{}", fmt::join(slice.extents, "x")); }
 
 Expected<Slice> parse_slice(std::string_view text, const Machine& machine, const SourceLocation& where) {
-  if (looks_like_a_name(text)) return parse_name(text, machine, where);
+  if (looks_like_a_name(text)) return parse_name(without_cloud_name(text), machine, where);
   const std::vector<std::string> parts = split(text, 'x');
   if (parts.size() > max_dimensions)
     return Diagnostic{where, fmt::format("a slice has at most {} dimensions, got {} in {}", max_dimensions, parts.size(), quoted(text))};

@@ -6,10 +6,12 @@
 #include <set>
 
 #include "sim/base/file_names.hpp"
+#include "sim/base/output_file.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/compare_modules.hpp"
 #include "tools/command/comparison_options.hpp"
 #include "tools/command/expect_option.hpp"
+#include "tools/command/nccl_tuner_option.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/record_option.hpp"
@@ -42,7 +44,7 @@ OptionGroup compare_options() {
       }
     return false;
   });
-  return joined({std::move(fields), comparison_options(), field_options({engine}), threads_option(), record_options(), expect_option(), output_options(table_json_csv_markdown)});
+  return joined({std::move(fields), comparison_options(), field_options({engine}), threads_option(), record_options(), expect_option(), nccl_tuner_output(), output_options(table_json_csv_markdown)});
 }
 
 std::string equal_in(const Options& options) { return options.has("equal") ? options.text("equal") : ""; }
@@ -183,6 +185,11 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", told.rows.size(), setup->variants());
   if (told.rows.empty()) return interrupted ? static_cast<int>(exit_interrupted) : report_nothing(told.skipped, console);
 
+  if (options.has("nccl-tuner")) {
+    const auto tuner = nccl_tuner_table(told.rows);
+    if (!tuner) return tuner.error();
+    if (auto ok = write_file(options.text("nccl-tuner"), *tuner); !ok) return ok.error();
+  }
   if (*record != nullptr)
     if (auto ok = write_record(**record, "compare", comparison_json(told), options); !ok) return ok.error();
   if (console.caller != nullptr) {

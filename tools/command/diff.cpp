@@ -1,6 +1,9 @@
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "sim/config/files.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/record_option.hpp"
@@ -108,6 +111,11 @@ Expected<int> diff_and_print(const Options& options, Console& console) {
   if (!profile) return profile.error();
   line.end();
   DiffReport report{diff_steps(predicted->block, step_of(*profile), profiled->layers), {}, {}, std::move(profile->notes), std::move(profile->warnings)};
+  // Tables of operations have no timeline: then nothing is told of ranks.
+  if (const auto step = profile_step(*measured, *profiled)) {
+    report.late = late_ranks(*step);
+    std::ranges::copy(report.late.notes, std::back_inserter(report.notes));
+  }
   const StepDiff& diff = report.diff;
   report.coverage = coverage_of(diff);
   report.collectives = collective_diff(diff, *predicted);

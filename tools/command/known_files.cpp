@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <regex>
 
@@ -23,10 +24,12 @@
 #include "tools/report/shell_word.hpp"
 #include "tools/report/table.hpp"
 #include "tools/sweep/sweep_file.hpp"
+#include "topologies/nccl/nccl_graphs.hpp"
 #include "topologies/nccl/nccl_system.hpp"
 #include "validation/calibration/importers/import.hpp"
 #include "validation/calibration/importers/nsys.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
+#include "workloads/chakra/read_chakra.hpp"
 #include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/read_hlo.hpp"
@@ -156,6 +159,19 @@ std::string slice_of_rows(const FileHead& head) {
 
 // ---- Traces and algorithms of others ------------------------------------------------------------------------------------------------------------
 
+/// "120 collectives: all_gather 64, reduce_scatter 56; 4.2 GB of this rank"
+Expected<std::string> pytorch_contents(const std::string& path) {
+  const auto text = read_file(path, {most_hlo_bytes});
+  if (!text) return text.error();
+  const auto trace = parse_chakra(*text, path);
+  if (!trace) return trace.error();
+  std::map<std::string, int> counts;
+  Bytes sum;
+  for (const ChakraNode& node : trace->nodes) ++counts[node.name], sum += Bytes{node.comm_size};
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : counts) parts.push_back(fmt::format("{} {}", name, count));
+  return fmt::format("{}: {}; {} of this rank", counted(static_cast<std::int64_t>(trace->nodes.size()), "collective"), fmt::join(parts, ", "), to_text(sum));
+}
 bool is_chakra(const FileHead& head) { return head.path.ends_with(".et"); }
 bool is_nccl_topology(const FileHead& head) { return line_begins(head, "<system ") || line_begins(head, "<system>"); }
 bool is_nccl_graphs(const FileHead& head) { return line_begins(head, "<graphs ") || line_begins(head, "<graphs>"); }
@@ -168,6 +184,12 @@ Expected<std::string> nccl_contents(const std::string& path) {
   const auto system = nccl_system(path);
   if (!system) return system.error();
   return fmt::format("{}{}{}", to_text(*system), system->notes.empty() ? "" : "\n  ", fmt::join(system->notes, "\n  "));
+}
+Expected<std::string> nccl_graphs_contents(const std::string& path) {
+  const auto text = read_file(path, list_limit);
+  if (!text) return text.error();
+  const auto graphs = read_nccl_graphs(*text, path);
+  return graphs ? Expected<std::string>{to_text(*graphs)} : Expected<std::string>{graphs.error()};
 }
 std::string_view machine_of_nccl(const FileHead& head) {
   const auto system = nccl_system(head.path);
@@ -309,6 +331,7 @@ const std::vector<KnownFile>& known_files() {
       {"a module that XLA compiled", "hlo", &is_module, &module_contents,
        {{"podsim run module {} --machine MACHINE", "its time on that machine, and what is exposed"},
         {"podsim show hlo {}", "what it does: collectives, FLOPs, memory"},
+        {"podsim compare {} new.hlo --machine MACHINE", "what a change of the program made of it: time, memory and collectives of this module and of the new one"},
         {"podsim run module {} --machine MACHINE --record step.record && podsim report step.record", "a page about it"}},
        &machine_of_module},
       {"a trace of PyTorch's profiler", "", &is_kineto, &profile_contents,
@@ -342,9 +365,10 @@ const std::vector<KnownFile>& known_files() {
         {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE", "a collective on it"},
         {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE --slice SLICE", "on four such nodes, whose network interfaces of one number are joined by a rail"}},
        &machine_of_nccl, &four_nodes},
-      {"the rings and trees that NCCL found (NCCL_GRAPH_DUMP_FILE): podsim takes the topology that they were found on, NCCL_TOPO_DUMP_FILE", "", &is_nccl_graphs, nullptr, {}},
-      {"an execution trace of PyTorch (ExecutionTraceObserver), which podsim reads as the Chakra trace that MLCommons' tools make of it and of the profiler's trace of the same rank", "", &is_pytorch_et, nullptr,
-       {{"chakra_trace_link --rank 0 --chakra-host-trace {} --chakra-device-trace rank0.pt.trace.json --output-file linked.json && chakra_converter PyTorch --input linked.json --output step.0.et", "makes it, from rank0.pt.trace.json of torch.profiler"},
+      {"the rings and trees that NCCL found (NCCL_GRAPH_DUMP_FILE): podsim takes the topology that they were found on, NCCL_TOPO_DUMP_FILE", "", &is_nccl_graphs, &nccl_graphs_contents, {}},
+      {"an execution trace of PyTorch (ExecutionTraceObserver), without times: podsim plays its collectives alone, or all of it as the Chakra trace that MLCommons' tools make of it and of the profiler's trace of the same rank", "", &is_pytorch_et, &pytorch_contents,
+       {{"cp {} step.0.et && podsim run chakra step --machine dgx_h100 --slice 1x8", "the time of its collectives, one after the other; step.1.et, .. are those of the other ranks"},
+        {"chakra_trace_link --rank 0 --chakra-host-trace {} --chakra-device-trace rank0.pt.trace.json --output-file linked.json && chakra_converter PyTorch --input linked.json --output step.0.et", "makes it, from rank0.pt.trace.json of torch.profiler"},
         {"podsim run chakra step --machine dgx_h100 --slice 1x8", "then its time, of step.0.et, step.1.et, ..."}}},
       {"a Chakra execution trace of one rank", "", &is_chakra, nullptr,
        {{"podsim run chakra PREFIX --machine tpu_v5e", "the time of PREFIX.0.et, PREFIX.1.et, ..."}}},

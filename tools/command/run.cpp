@@ -9,6 +9,7 @@
 #include "tools/command/chakra_option.hpp"
 #include "tools/command/command.hpp"
 #include "tools/command/expect_option.hpp"
+#include "tools/command/nccl_tuner_option.hpp"
 #include "tools/console/caller.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/command/record_option.hpp"
@@ -16,6 +17,7 @@
 #include "tools/command/trace_option.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/run_report.hpp"
+#include "workloads/advice/gemm_choice.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/problem_kinds.hpp"
 
@@ -29,7 +31,7 @@ OptionGroup run_options() {
                             {"advise", no_field(flag()), "what would help, each simulated: other collectives, orders, meshes, schedules, the best three together, and how fast links would have to be", true},
                             {"strict", no_field(flag()), "with --hlo: status 1 where the cost of an instruction is unknown, or known only as a lower bound"},
                             {"per", word("device,link"), "the time and traffic of every device, every link"}};
-  return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, expect_option(), trace_options(), record_options(), chakra_options(),
+  return joined({field_options({system, devices, precision, what_if, problem}), scenario_option(), field_options({workload, model, training, hlo, engine}), threads_option(), telling, expect_option(), trace_options(), record_options(), chakra_options(), nccl_tuner_input(),
                  output_options(table_json_csv)});
 }
 
@@ -138,6 +140,17 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   auto record = record_request(options);
   if (!record) return record.error();
   how->control.record = *trace || *chakra || *record != nullptr || !per->empty() || options.flag("explain") || console.caller != nullptr;
+  std::vector<std::string> choices;
+  auto tuned = with_nccl_tuner(*fields, options, *system, choices);
+  if (!tuned) return tuned.error();
+  *fields = *std::move(tuned);
+  if (fields->has("gemm") && !fields->has("algorithm")) {
+    const auto chosen = fastest_gemm_algorithm(*fields, *system, *how);
+    if (!chosen) return chosen.error();
+    const Remedy choice{"", chosen->changes};
+    *fields = with(*std::move(fields), choice);
+    choices.push_back(fmt::format("{}, the fastest of {} that were simulated; --algorithm names another, podsim compare ranks them", words_of(choice), chosen->simulated));
+  }
   const auto problem = read_problem(*fields, *system, DType::bf16);
   if (!problem) return problem.error();
   const auto other_order = other_order_makespan(*system, *problem, *how);  // first, so that its memory is free again
@@ -167,6 +180,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   }
   auto details = details_of(*run, *system, *problem, any_cable, options, *how);
   if (!details) return details.error();
+  details->notes.insert(details->notes.end(), choices.begin(), choices.end());
   if (options.flag("advise")) {
     auto advice = advise(*fields, *run, *how);
     if (!advice) return advice.error();

@@ -110,7 +110,7 @@ int show_verb(const std::vector<std::string>& arguments, Console& console) {
   }
   std::vector<std::string> names;
   for (const Verb& target : show_targets()) {
-    if (!arguments.empty() && arguments.front() == target.name) return target.run({arguments.begin() + 1, arguments.end()}, console);
+    if (!arguments.empty() && (arguments.front() == target.name || (target.name == targets[0].name && arguments.front() == "machines"))) return target.run({arguments.begin() + 1, arguments.end()}, console);
     names.emplace_back(target.name);
   }
   if (arguments.size() == 1 && file_exists(arguments.front())) return run_command(arguments, console);  // podsim FILE

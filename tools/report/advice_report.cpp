@@ -29,11 +29,9 @@ std::vector<std::string> row_of(const std::string& what, const TriedRemedy& trie
 /// Of each field the best text that helps.
 std::vector<const TriedRemedy*> helpful(const Advice& advice) {
   std::vector<const TriedRemedy*> found;
-  std::set<std::pair<std::string, std::string>> fields;
+  std::set<std::string> subjects;
   for (const TriedRemedy& tried : advice.tried) {
-    const FieldChange& first = tried.remedy.changes.front();
-    // Each rewrite is one by itself.
-    if (helps(tried, advice.before) && fields.emplace(first.field, scenario_field(first.field)->repeated ? first.text : "").second) found.push_back(&tried);
+    if (helps(tried, advice.before) && subjects.insert(subject_of(tried.remedy.changes.front())).second) found.push_back(&tried);
   }
   return found;
 }
@@ -41,6 +39,7 @@ std::vector<const TriedRemedy*> helpful(const Advice& advice) {
 Json tried_json(const TriedRemedy& tried, const Advice& advice) {
   Json json{{"what", tried.remedy.what}};
   if (!tried.remedy.changes.empty()) json.set("options", words_of(tried.remedy));
+  if (!tried.remedy.flags.empty()) json.set("flags", tried.remedy.flags);
   json.set("makespan_s", tried.makespan_s);
   json.set("change", change_of(tried, advice));
   json.set("exposed_communication_s", tried.exposed_communication_s);
@@ -63,6 +62,8 @@ std::string advice_table(const Advice& advice) {
     rows.push_back(row_of(advice.links_factor ? fmt::format("links {} times as fast: half is exposed", *advice.links_factor) : fmt::format("links {} times as fast: more than half is still exposed", most_links_factor),
                           *advice.faster_links, advice));
   std::string text = rows.size() > 1 ? table(rows, 2) : "";
+  for (std::size_t r = 0; r < std::min(most_rows, found.size()); ++r)
+    if (!found[r]->remedy.flags.empty()) text += fmt::format("{}: XLA is asked for it by {}\n", words_of(found[r]->remedy), found[r]->remedy.flags);
   if (found.empty()) text += advice.before.over_hbm ? "nothing that was tried makes it fit or faster\n" : "nothing that was tried makes it faster\n";
   if (advice.faster_links && !links_help) text += fmt::format("links {} times as fast do not make it faster\n", advice.links_factor.value_or(most_links_factor));
   if (!advice.why_not_together.empty()) text += fmt::format("the best together are not possible: {}\n", advice.why_not_together);

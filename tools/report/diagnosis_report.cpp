@@ -43,7 +43,13 @@ std::string sentence_of(const Diagnosis& diagnosis) {
   for (const HypothesisFit& fit : diagnosis.fits)
     if (&fit != &best && fit.error < best.error + as_well) others.push_back(fit.name);
   if (!others.empty()) text += fmt::format("\nThese times do not tell it apart from: {}.", fmt::join(others, "; "));
-  if (best.option.find("--degrade") != std::string::npos || best.option.find("--fail") != std::string::npos) text += "\nThe part that is named stands for any like it, and its share for the nearest of 3/4, 1/2, 1/4 and 0, which are tried.";
+  if (best.option.find("--degrade") != std::string::npos || best.option.find("--fail") != std::string::npos) {
+    text += "\nThe part that is named stands for any like it";
+    if (best.share)
+      text += fmt::format("; from {:.2f} to {:.2f} of its rate fits as well, within 2 %.", best.share->first, best.share->second);
+    else
+      text += ", and its share for the nearest of 3/4, 1/2, 1/4 and 0, which are tried.";
+  }
   if (best.error > fits_well) text += "\nNothing fits well: there may be two faults, or one that is not among the hypotheses.";
   return text;
 }
@@ -89,7 +95,9 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
   for (const HypothesisFit& fit : diagnosis.fits) {
     Json times = Json::array();
     for (const Seconds time : fit.predicted) times.push_back(time.count());
-    fits.push_back(Json{{"name", fit.name}, {"option", fit.option}, {"error", fit.error}, {"largest_error", fit.largest}, {"predicted_s", std::move(times)}});
+    Json json{{"name", fit.name}, {"option", fit.option}, {"error", fit.error}, {"largest_error", fit.largest}, {"predicted_s", std::move(times)}};
+    if (fit.share) json.set("share", Json{{"low", fit.share->first}, {"high", fit.share->second}});
+    fits.push_back(std::move(json));
   }
   Json json{{"rows", std::move(rows)}, {"hypotheses", std::move(fits)}, {"without_effect", diagnosis.without_effect}, {"notes", diagnosis.notes}, {"sentence", sentence_of(diagnosis)}};
   if (diagnosis.next) {

@@ -13,6 +13,7 @@
 #include "sim/base/units.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/late_ranks_report.hpp"
 #include "tools/report/run_report.hpp"
 
 namespace podsim {
@@ -111,6 +112,7 @@ std::string diff_table(const DiffReport& report) {
                       count_text(one.operation.count)});
     text += "\n" + cut_table(std::move(rows), 3);
   }
+  if (const std::string late = late_ranks_table(report.late); !late.empty()) text += "\n" + late;
   for (const std::string& note : report.notes) text += fmt::format("{}note: {}\n", &note == &report.notes.front() ? "\n" : "", note);
   return text;
 }
@@ -148,6 +150,7 @@ std::string diff_json(const DiffReport& report) {
                      {"collectives", collective_diff_json(report.collectives, diff.measured)},
                      {"ops", ops},
                      {"unmatched", unmatched},
+                     {"late_ranks", late_ranks_json(report.late)},
                      {"sentence", diff.sentence},
                      {"notes", report.notes},
                      {"warnings", report.warnings}});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/report/collective_diff.hpp"
+#include "validation/diff/late_ranks.hpp"
 #include "validation/diff/match_coverage.hpp"
 #include "validation/diff/step_diff.hpp"
 
@@ -15,6 +16,7 @@ struct DiffReport {
   MatchCoverage coverage;
   std::vector<CollectiveDiff> collectives;
   std::vector<std::string> notes, warnings;
+  LateRanks late{};  // of a profile of several devices
 };
 
 /// Without the warnings, which go to standard error.

@@ -7,7 +7,9 @@
 #include "sim/topology/bisection.hpp"
 #include "topologies/interconnect.hpp"
 #include "topologies/machines.hpp"
+#include "topologies/nccl/nccl_graphs.hpp"
 #include "topologies/nccl/nccl_network.hpp"
+#include "topologies/nccl/nccl_tuner.hpp"
 
 namespace podsim {
 namespace {
@@ -190,6 +192,74 @@ TEST(NcclSystem, BadFilesSayWhere) {
   deep += "<pci class='0x03'/>";
   for (int i = 0; i < 100; ++i) deep += "</pci>";
   EXPECT_NE(error_of(deep + "</cpu></system>").find("expected at most 32 elements within each other"), std::string::npos);
+}
+
+// The form of NCCL_GRAPH_DUMP_FILE: NVIDIA/nccl, ncclTopoDumpGraphs; GPUs as Azure's NC A100 v4 has them, two orders.
+TEST(NcclGraphs, RingsAreOrdersOfGpusBetweenInterfaces) {
+  const std::string text = R"(<graphs version="1">
+  <graph id="0" pattern="4" crossnic="1" nchannels="3" speedintra="12" speedinter="24.5" latencyinter="0" typeintra="SYS" typeinter="PIX" samechannels="0">
+    <channel><net dev="0"/><gpu dev="0"/><gpu dev="1"/><gpu dev="2"/><net dev="1"/></channel>
+    <channel><net dev="1"/><gpu dev="0"/><gpu dev="2"/><gpu dev="1"/><net dev="0"/></channel>
+    <channel><net dev="0"/><gpu dev="0"/><gpu dev="1"/><gpu dev="2"/><net dev="1"/></channel>
+  </graph>
+  <graph id="3" pattern="5" crossnic="0" nchannels="0" speedintra="0" speedinter="0" latencyinter="0" typeintra="LOC" typeinter="LOC" samechannels="0"/>
+</graphs>)";
+  const auto graphs = read_nccl_graphs(text, "graph.xml");
+  ASSERT_TRUE(graphs) << to_text(graphs.error());
+  ASSERT_EQ(graphs->size(), 2U);
+  EXPECT_EQ((*graphs)[0].channels[1], (NcclChannel{1, 0, {0, 2, 1}}));
+  EXPECT_EQ(to_text(*graphs),
+            "ring: 3 channels of 12 GB/s each among the GPUs of a node (SYS), 24.5 GB/s between nodes (PIX), in by one interface and out by another; GPUs interface 0 > 0 1 2 > interface 1 | "
+            "interface 1 > 0 2 1 > interface 0\n  none found: nvls");
+}
+
+TEST(NcclGraphs, WhatIsWrongIsToldWithItsPlace) {
+  const auto message = [](const std::string& text) {
+    const auto graphs = read_nccl_graphs(text, "g.xml");
+    return graphs ? std::string{"read"} : to_text(graphs.error());
+  };
+  const std::string head = R"(<graph id="0" speedintra="12" speedinter="12">)";
+  EXPECT_EQ(message("<graphs>" + head + "<channel><cpu/></channel></graph></graphs>"), "g.xml:1:65: expected an element \"gpu\" or \"net\", found \"cpu\"");
+  EXPECT_EQ(message("<graphs>" + head + "<channel><gpu/></channel></graph></graphs>"), "g.xml:1:65: expected an attribute \"dev\", found none");
+  EXPECT_NE(message(R"(<graphs><graph id="0" speedintra="fast" speedinter="12"/></graphs>)").find("g.xml:1:"), std::string::npos);
+  EXPECT_NE(message("<graphs><ring/></graphs>").find("g.xml:1:10"), std::string::npos);
+}
+
+// Written after the form that ext-tuner/example of NVIDIA/nccl documents.
+constexpr const char* tuner_table = R"(# colltype,minbytes,maxbytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff
+allreduce,0,65536,tree,ll,2,2,16,-1,0
+
+allreduce,65537,4294967295,ring,simple,-1,-1,-1
+allgather, 0, 100, nvls, ll128, 4, 1, -1, 1
+)";
+
+TEST(NcclTuner, TheFirstLineThatFitsIsTaken) {
+  const auto rows = read_nccl_tuner(tuner_table, "t.csv");
+  ASSERT_TRUE(rows) << to_text(rows.error());
+  ASSERT_EQ(rows->size(), 3U);
+  EXPECT_EQ(tuned_by(*rows, "allreduce", Bytes{65536}, 2, 16)->algorithm, "tree");
+  EXPECT_EQ(tuned_by(*rows, "allreduce", Bytes{65537}, 2, 16)->algorithm, "ring");
+  EXPECT_EQ(tuned_by(*rows, "allreduce", Bytes{65536}, 4, 32), nullptr) << "NCCL decides";
+  EXPECT_EQ(tuned_by(*rows, "allgather", Bytes{100}, 1, 8)->where.line, 5);
+}
+
+TEST(NcclTuner, WhatIsWrittenIsReadAgain) {
+  const std::vector<NcclTunerRow> rows{{"allreduce", 0, 1023, "nvls", "simple", -1, 1, 8}, {"broadcast", 0, 5, "tree", "ll", 4, -1, -1, 2, 1}};
+  const auto again = read_nccl_tuner(write_nccl_tuner(rows), "t.csv");
+  ASSERT_TRUE(again) << to_text(again.error());
+  EXPECT_EQ(write_nccl_tuner(*again), write_nccl_tuner(rows));
+}
+
+TEST(NcclTuner, WhatThePluginWouldTakeAsAnotherWordIsAnError) {
+  const auto message = [](const std::string& text) {
+    const auto rows = read_nccl_tuner(text, "t.csv");
+    return rows ? std::string{"read"} : to_text(rows.error());
+  };
+  EXPECT_EQ(message("allreduce,0,5,rings,simple,-1,-1,-1"), "t.csv:1:15: expected algorithm of tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat, found \"rings\"");
+  EXPECT_EQ(message("#\nall-reduce,0,5,ring,simple,-1,-1,-1"), "t.csv:2:1: expected colltype of broadcast, reduce, allgather, reducescatter, allreduce, found \"all-reduce\"");
+  EXPECT_EQ(message("allreduce,0,5,ring"), "t.csv:1:1: expected 8 to 10 fields (colltype,minbytes,maxbytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff), found 4");
+  EXPECT_EQ(message("allreduce,9,5,ring,simple,-1,-1,-1"), "t.csv:1:1: expected a maximum from 9 bytes on, found 5");
+  EXPECT_EQ(message(""), "t.csv:1:1: expected a line colltype,minbytes,maxbytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff, found none");
 }
 
 }  // namespace

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <list>
 #include <map>
 #include <optional>
 #include <tuple>
 
+#include "sim/base/minimum.hpp"
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "validation/calibration/fit/predict.hpp"
@@ -27,6 +30,7 @@ constexpr double tells_apart = 0.05;
 constexpr double equally_well = 0.01;      // of two errors
 constexpr double of_noise = 0.02;          // by so much less may be a chance fit to a healthy system's noise
 constexpr std::size_t most_told_apart = 4;  // hypotheses
+constexpr std::size_t most_refined = 3;     // sorts of slow cables
 
 /// Predicts under hypotheses. What the library chooses on the healthy system is found once for each operation and size.
 class PredictedRows {
@@ -204,6 +208,73 @@ class Measurements {
   std::optional<NextMeasurement> best_;
 };
 
+using Fit = std::pair<HypothesisFit, const MachineHypothesis*>;
+
+/// The part of a rate that fits best, near the best of those that were tried.
+class Shares {
+ public:
+  Shares(const std::vector<Observation>& rows, const System& healthy, PredictedRows& predictions, const ValidateControl& control) : rows_{rows}, healthy_{healthy}, predictions_{predictions}, control_{control} {}
+
+  /// nullopt: no part fits better than the one that was tried by more than noise. `fit` gets the interval either way.
+  std::optional<std::pair<HypothesisFit, MachineHypothesis>> refine(Fit& fit) {
+    const MachineHypothesis& tried = *fit.second;
+    errors_ = {{tried.left, fit.first.error}};
+    const double step = shares_tried[0] - shares_tried[1], low = std::max(least_share, tried.left - step), high = std::min(most_share, tried.left + step);
+    std::optional<std::pair<HypothesisFit, MachineHypothesis>> best;
+    const auto error_at = [&](double left) {
+      const double share = std::round(left * 1000) / 1000;
+      const auto hypothesis = at_share(tried, healthy_, share);
+      if (!hypothesis || control_.stop.requested()) return std::numeric_limits<double>::max();
+      std::vector<Seconds> predicted;
+      for (const Observation& row : rows_) {
+        const auto time = predictions_.of(row, *hypothesis);
+        if (!time) return std::numeric_limits<double>::max();
+        predicted.push_back(*time);
+      }
+      HypothesisFit one = fit_of(*hypothesis, std::move(predicted), rows_);
+      errors_[share] = one.error;
+      const double error = one.error;
+      if (!best || error < best->first.error) best = {std::move(one), *hypothesis};
+      return error;
+    };
+    find_minimum(error_at, low, high, bits, most_steps);
+    const auto interval = within(std::min(best ? best->first.error : fit.first.error, fit.first.error) + of_noise);
+    fit.first.share = interval;
+    if (!best || best->first.error > fit.first.error - of_noise) return std::nullopt;
+    best->first.share = interval;
+    return best;
+  }
+
+ private:
+  static constexpr double least_share = 0.02, most_share = 0.98;
+  static constexpr int bits = 8;  // of the share: hundredths
+  static constexpr int most_steps = 10;
+
+  /// Between the shares that were looked at the error is taken to be linear.
+  [[nodiscard]] std::pair<double, double> within(double most) const {
+    const auto best = std::ranges::min_element(errors_, {}, [](const auto& at) { return at.second; });
+    const auto crossing = [&](auto from, auto to) { return from->first + (to->first - from->first) * (most - from->second) / (to->second - from->second); };
+    double low = errors_.begin()->first, high = errors_.rbegin()->first;
+    for (auto at = best; at != errors_.begin(); --at)
+      if (const auto before = std::prev(at); before->second > most) {
+        low = crossing(at, before);
+        break;
+      }
+    for (auto at = best; std::next(at) != errors_.end(); ++at)
+      if (const auto behind = std::next(at); behind->second > most) {
+        high = crossing(at, behind);
+        break;
+      }
+    return {low, high};
+  }
+
+  const std::vector<Observation>& rows_;
+  const System& healthy_;
+  PredictedRows& predictions_;
+  const ValidateControl& control_;
+  std::map<double, double> errors_;  // by share
+};
+
 }  // namespace
 
 Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const System& healthy, const ValidateControl& control) {
@@ -215,7 +286,7 @@ Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const
   const auto hypotheses = hypotheses_of(rows, healthy);
   if (!hypotheses) return hypotheses.error();
   PredictedRows predictions{healthy, control.stop};
-  std::vector<std::pair<HypothesisFit, const MachineHypothesis*>> fits;
+  std::vector<Fit> fits;
   for (std::size_t h = 0; h < hypotheses->size(); ++h) {
     if (control.done) control.done(h, hypotheses->size());
     const MachineHypothesis& hypothesis = (*hypotheses)[h];
@@ -239,7 +310,21 @@ Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const
     else if (fit.error < alike->first.error)
       *alike = {std::move(fit), &hypothesis};
   }
-  std::ranges::stable_sort(fits, {}, [](const auto& fit) { return std::floor(fit.first.error / equally_well); });
+  const auto by_error = [](const Fit& fit) { return std::floor(fit.first.error / equally_well); };
+  std::ranges::stable_sort(fits, {}, by_error);
+  std::list<MachineHypothesis> between;  // at shares that were not tried
+  std::size_t refined = 0;
+  Shares shares{rows, healthy, predictions, control};
+  for (Fit& fit : fits) {
+    if (fit.second->cables.empty() || refined == most_refined) continue;
+    ++refined;
+    auto better = shares.refine(fit);
+    if (control.stop.requested()) return cancelled_work();
+    if (!better) continue;
+    between.push_back(std::move(better->second));
+    fit = {std::move(better->first), &between.back()};
+  }
+  std::ranges::stable_sort(fits, {}, by_error);
   const auto well = std::ranges::find(fits, &hypotheses->front(), [](const auto& fit) { return fit.second; });
   if (well->first.error <= fits.front().first.error + of_noise) std::rotate(fits.begin(), well, well + 1);
   for (std::size_t other = 1; other < std::min(fits.size(), most_told_apart) && !diagnosis.next; ++other) {

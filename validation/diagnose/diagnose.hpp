@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topologies/system.hpp"
@@ -16,6 +17,7 @@ struct HypothesisFit {
   std::vector<Seconds> predicted;  // of each observation
   double error = 0;                // e^r - 1 with r the root mean square of ln(predicted / measured): 0.1 is 10 % off, one way or the other
   double largest = 0;              // predicted / measured - 1 of the row where it is furthest off
+  std::optional<std::pair<double, double>> share{};  // of slow cables that were refined: from which to which part of their rate the error is within a fiftieth of the least
 };
 
 /// A collective that two hypotheses predict most differently: of all devices, or of all but the first ones along the first dimension of the slice, as the GPUs of the first node.
@@ -34,7 +36,8 @@ struct Diagnosis {
   std::vector<std::string> notes;
 };
 
-/// Of each row the library is taken to choose the algorithm that is fastest on the healthy system, and to keep it where a cable or device is slow. Costs: a few
+/// Of each row the library is taken to choose the algorithm that is fastest on the healthy system, and to keep it where a cable or device is slow. Of the three best sorts of slow cables the part of the rate
+/// that fits best is looked for between those that were tried (Brent's method, sim/base/minimum.hpp); a round part stays where it fits as well. Costs: a few
 /// simulations a row and hypothesis; of more than 24 rows of one operation 24 are taken. Errors: no row of a collective of all devices; those of predict().
 Expected<Diagnosis> diagnose(const std::vector<Observation>& observations, const System& healthy, const ValidateControl& control = {});
 

@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/base/test_cases.hpp"
 #include "topologies/machines.hpp"
+#include "validation/calibration/fit/predict.hpp"
 #include "validation/calibration/importers/import.hpp"
 #include "validation/diagnose/hypotheses.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
+#include "workloads/scenario/collective_choice.hpp"
 
 namespace podsim {
 namespace {
@@ -32,6 +36,14 @@ std::vector<Observation> rows_of(const System& system, std::initializer_list<int
     rows.push_back(row);
   }
   return rows;
+}
+
+/// By the algorithm that the library chooses on the healthy system.
+PredictOptions as_chosen(const Observation& row, const System& healthy) {
+  PredictOptions options;
+  const auto best = fastest_within(Picoseconds{std::numeric_limits<std::int64_t>::max()}, healthy, *schedule_of(row, healthy), {std::string{auto_name}}, {});
+  options.algorithm.at(static_cast<std::size_t>(CollectiveKind::all_reduce)) = (*best)->name;
+  return options;
 }
 
 TEST(Diagnose, WhatAHypothesisPredictsIsDiagnosedAsIt) {
@@ -61,15 +73,37 @@ TEST(Diagnose, TheLogOfAnOperator) {
   ASSERT_TRUE(log) << to_text(log.error());
   const auto diagnosis = diagnose(log->observations, nodes("8x8"));
   ASSERT_TRUE(diagnosis) << to_text(diagnosis.error());
-  EXPECT_EQ(diagnosis->fits.front().name, "one network interface (0.0-rail 0) at half its rate");
-  EXPECT_EQ(diagnosis->fits.front().option, "--degrade '0.0-rail 0=0.5'");
-  EXPECT_LT(diagnosis->fits.front().error, 0.15);
+  EXPECT_EQ(diagnosis->fits.front().name, "one network interface (0.0-rail 0) at 0.43 of its rate");
+  EXPECT_EQ(diagnosis->fits.front().option, "--degrade '0.0-rail 0=0.435'");
+  EXPECT_LT(diagnosis->fits.front().error, 0.05);
   const auto healthy = std::ranges::find(diagnosis->fits, "healthy", &HypothesisFit::name);
   EXPECT_GT(healthy->error, 1.0);
   ASSERT_TRUE(diagnosis->next);
   EXPECT_EQ(diagnosis->next->observation.devices, 56);
   EXPECT_EQ(diagnosis->next->left_out, "0.0 to 0.7");
-  EXPECT_EQ(diagnosis->next->other, "rail 0 (8 cables) at half its rate");
+  EXPECT_EQ(diagnosis->next->other, "rail 0 (8 cables) at 0.43 of its rate");
+}
+
+// Between a quarter and a half: neither of them fits.
+TEST(Diagnose, APartOfTheRateThatWasNotTriedIsFound) {
+  const System healthy = nodes("4x8");
+  std::vector<Observation> rows = rows_of(healthy, {16, 256, 1024});
+  const auto hypotheses = hypotheses_of(rows, healthy);
+  ASSERT_TRUE(hypotheses) << to_text(hypotheses.error());
+  const auto half = std::ranges::find(*hypotheses, "--degrade '0.0-rail 0=0.5'", &MachineHypothesis::option);
+  ASSERT_NE(half, hypotheses->end());
+  const auto slow = at_share(*half, healthy, 0.3);
+  ASSERT_TRUE(slow) << to_text(slow.error());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time = *predict(rows[i], slow->system, as_chosen(rows[i], healthy));
+  const auto diagnosis = diagnose(rows, healthy);
+  ASSERT_TRUE(diagnosis) << to_text(diagnosis.error());
+  const HypothesisFit& first = diagnosis->fits.front();
+  EXPECT_EQ(first.name, "one network interface (0.0-rail 0) at 0.3 of its rate");
+  EXPECT_LT(first.error, 0.02);
+  ASSERT_TRUE(first.share);
+  EXPECT_LE(first.share->first, 0.3);
+  EXPECT_GE(first.share->second, 0.3);
+  EXPECT_LT(first.share->second - first.share->first, 0.05);
 }
 
 TEST(Diagnose, SaysWhatMakesNoDifferenceAndWhatIsLeftOut) {

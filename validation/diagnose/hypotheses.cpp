@@ -15,11 +15,25 @@ namespace podsim {
 
 namespace {
 
-struct PartLeft {
-  double left;
-  std::string_view words;
-};
-constexpr std::array<PartLeft, 4> parts_left{{{0.75, "at three quarters of its rate"}, {0.5, "at half its rate"}, {0.25, "at a quarter of its rate"}, {0, "cut off"}}};
+std::string words_of(double left) {
+  if (left == 0.75) return "at three quarters of its rate";
+  if (left == 0.5) return "at half its rate";
+  if (left == 0.25) return "at a quarter of its rate";
+  return left == 0 ? "cut off" : fmt::format("at {:.2g} of its rate", left);
+}
+
+Expected<MachineHypothesis> slow_cables(const std::string& sort, const std::vector<CableEnds>& cables, const std::string& part, double left, const System& healthy) {
+  Faults faults = healthy.faults;
+  for (const CableEnds& cable : cables)
+    if (left > 0)
+      faults.slow_cables.push_back({cable, left});
+    else
+      faults.broken.push_back(cable);
+  auto system = with_faults(healthy, std::move(faults));
+  if (!system) return system.error();
+  std::string option = left > 0 ? fmt::format("--degrade '{}={}'", part, left) : fmt::format("--fail '{}'", part);
+  return MachineHypothesis{sort, fmt::format("{} {}", sort, words_of(left)), std::move(option), *std::move(system), AlgorithmRule::healthy, {}, cables, part, left};
+}
 
 /// What NCCL can be told to run, by the name that it has here.
 struct NcclAlgorithm {
@@ -80,7 +94,10 @@ class Hypotheses {
     std::string chip = healthy_.whole_slice->chip_name(ChipId{0});
     std::erase_if(chip, [](char c) { return c == '(' || c == ')'; });
     std::ranges::replace(chip, ',', '.');
-    return add_faults("a slow device", fmt::format("the device {} at half its speed", chip), fmt::format("--straggler {}=0.5", chip), std::move(faults));
+    auto system = with_faults(healthy_, std::move(faults));
+    if (!system) return system.error();
+    found_.push_back({"a slow device", fmt::format("the device {} at half its speed", chip), fmt::format("--straggler {}=0.5", chip), *std::move(system), AlgorithmRule::healthy, {}});
+    return success();
   }
 
   Status add_protocol(const std::set<CollectiveKind>& kinds) {
@@ -126,29 +143,19 @@ class Hypotheses {
   /// `of_switch`: whose cables these all are, "rail 0".
   Status add_parts(const std::string& sort, const std::vector<CableEnds>& cables, std::string of_switch = "") {
     std::ranges::replace(of_switch, ' ', ':');  // as --fail takes it
-    for (const PartLeft& part : parts_left) {
-      Faults faults = healthy_.faults;
-      const std::string name = of_switch.empty() ? to_text(cables.front(), *healthy_.whole_slice) : of_switch;
-      std::string option = part.left > 0 ? fmt::format("--degrade '{}={}'", name, part.left) : fmt::format("--fail '{}'", name);
-      for (const CableEnds& cable : cables)
-        if (part.left > 0)
-          faults.slow_cables.push_back({cable, part.left});
-        else
-          faults.broken.push_back(cable);
-      if (auto ok = add_faults(sort, fmt::format("{} {}", sort, part.words), std::move(option), std::move(faults)); !ok) return ok;
+    const std::string part = of_switch.empty() ? to_text(cables.front(), *healthy_.whole_slice) : of_switch;
+    std::vector<double> shares{shares_tried.begin(), shares_tried.end()};
+    shares.push_back(0);
+    for (const double left : shares) {
+      auto hypothesis = slow_cables(sort, cables, part, left, healthy_);
+      if (!hypothesis) return hypothesis.error();
+      found_.push_back(*std::move(hypothesis));
     }
     return success();
   }
 
   void add_algorithm(std::string name, std::string_view algorithm, AlgorithmRule rule) {
     found_.push_back({"", std::move(name), fmt::format("--algorithm {}", algorithm), healthy_, rule, std::string{algorithm}});
-  }
-
-  Status add_faults(std::string sort, std::string name, std::string option, Faults faults) {
-    auto system = with_faults(healthy_, std::move(faults));
-    if (!system) return system.error();
-    found_.push_back({std::move(sort), std::move(name), std::move(option), *std::move(system), AlgorithmRule::healthy, {}});
-    return success();
   }
 
   Status add_machine(std::string name, std::string option, AlgorithmRule rule, const std::function<void(Machine&)>& change) {
@@ -165,6 +172,8 @@ class Hypotheses {
 };
 
 }  // namespace
+
+Expected<MachineHypothesis> at_share(const MachineHypothesis& slow, const System& healthy, double left) { return slow_cables(slow.sort, slow.cables, slow.part, left, healthy); }
 
 Expected<std::vector<MachineHypothesis>> hypotheses_of(const std::vector<Observation>& observations, const System& healthy) {
   std::set<CollectiveKind> kinds;

@@ -1,6 +1,7 @@
 // What could be wrong with a machine on which collectives take another time than predicted.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,17 @@ struct MachineHypothesis {
   System system;
   AlgorithmRule rule = AlgorithmRule::healthy;
   std::string algorithm{};  // of the rules `named` and `worst`: a name of collective_algorithms()
+  // Of slow and broken cables:
+  std::vector<CableEnds> cables{};
+  std::string part{};  // as --degrade names them
+  double left = 1;     // of their rate
 };
+
+/// Parts of a rate that hypotheses_of() tries, beside 0; at_share() is for those between.
+inline constexpr std::array<double, 3> shares_tried{0.75, 0.5, 0.25};
+
+/// The same cables at another part of their rate, 0 < `left` < 1. Errors: those of making the system.
+Expected<MachineHypothesis> at_share(const MachineHypothesis& slow, const System& healthy, double left);
 
 /// The healthy system first, then, where the system has such parts:
 ///   one cable of each dimension, and all cables of the switch at its end, at 3/4, 1/2, 1/4 of their rate or cut off

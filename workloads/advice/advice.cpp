@@ -67,8 +67,8 @@ std::optional<Remedy> joined(const std::vector<const Remedy*>& remedies) {
   for (const Remedy* remedy : remedies) {
     names.push_back(remedy->what);
     for (const FieldChange& change : remedy->changes) {
-      const auto same = std::ranges::find(all.changes, change.field, &FieldChange::field);
-      if (same == all.changes.end() || scenario_field(change.field)->repeated) {
+      const auto same = std::ranges::find(all.changes, subject_of(change), &subject_of);
+      if (same == all.changes.end()) {
         all.changes.push_back(change);
       } else if (same->text != change.text) {
         return std::nullopt;
@@ -85,7 +85,8 @@ std::vector<const Remedy*> best_three(const std::vector<TriedRemedy>& tried, con
   std::vector<const Remedy*> best;
   for (const TriedRemedy& one : tried) {
     if (best.size() == most) break;
-    if (!helps(one, before)) continue;
+    const auto is_like = [&](const Remedy* other) { return subject_of(other->changes.front()) == subject_of(one.remedy.changes.front()); };
+    if (!helps(one, before) || std::ranges::any_of(best, is_like)) continue;
     best.push_back(&one.remedy);
     if (!joined(best)) best.pop_back();
   }
@@ -125,6 +126,7 @@ Expected<Advice> advise(const Fields& fields, const Run& run, const RunOptions& 
   Advice advice;
   advice.before = outcome_of({}, run);
   std::vector<Remedy> remedies = remedies_of(fields, run);
+  advice.refused = needless_remedies(fields, run);
   const double played = played_tasks(run);
   if (!options.force) {
     constexpr std::size_t always = 6;

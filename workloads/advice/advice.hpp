@@ -17,16 +17,10 @@ struct TriedRemedy {
   bool over_hbm = false;  // does not fit the device
 };
 
-/// A remedy that is not possible here.
-struct RefusedRemedy {
-  Remedy remedy;
-  std::string why;
-};
-
 struct Advice {
   TriedRemedy before;               // the run itself, without a remedy
   std::vector<TriedRemedy> tried;   // what fits first, then the fastest first; ties in the order of remedies_of()
-  std::vector<RefusedRemedy> refused;
+  std::vector<RefusedRemedy> refused;  // not possible here, or not to be tried
   std::vector<Remedy> not_tried;    // as they, or all of them, would take long
   std::optional<TriedRemedy> together;      // the best three that help, of different fields; nullopt: fewer than two do, or together they are not possible
   std::string why_not_together;             // the reason of the latter

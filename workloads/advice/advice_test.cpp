@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "workloads/advice/gemm_choice.hpp"
+#include "workloads/advice/xla_flags.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/problem_kinds.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -94,6 +96,61 @@ TEST(Advice, OfAModuleRewritesAndEarlierStartsAreTried) {
     ASSERT_NE(tried, nullptr);
     EXPECT_LE(tried->makespan_s, advice.before.makespan_s);
   }
+}
+
+// A step that a configuration of MaxText says: as many sequences, in other keys.
+TEST(Advice, OfAConfigurationOfMaxTextTheRemediesAreItsKeys) {
+  const Fields fields = fields_of({{"machine", "tpu_v5e"}, {"slice", "4x4"}, {"maxtext", PODSIM_SOURCE_DIR "/workloads/training/examples/v5e_128b.yml"}, {"training", "global_parameter_scale=1"}, {"training", "base_num_decoder_layers=2"}, {"training", "ici_tensor_parallelism=1"}});
+  const podsim::Run run = run_of(fields);
+  std::set<std::string> seen;
+  for (const Remedy& remedy : remedies_of(fields, run)) {
+    const std::string words = words_of(remedy);
+    SCOPED_TRACE(words);
+    for (const char* const key : {"remat_policy=", "gradient_accumulation_steps=", "ici_tensor_parallelism=", "shard_optimizer_over_data="})
+      if (words.find(key) != std::string::npos) seen.insert(key);
+    if (remedy.changes.front().field != "training") continue;
+    EXPECT_EQ(words.find("--"), std::string::npos) << "as MaxText takes it";
+    const Fields changed = with(fields, remedy);
+    std::set<std::string> keys;
+    for (const FieldText& key : changed.texts("training")) EXPECT_TRUE(keys.insert(key.text.substr(0, key.text.find('='))).second) << key.text << " beside another";
+    const auto system = read_system(changed);
+    if (!system) continue;
+    const auto problem = read_problem(changed, *system, DType::bf16);
+    ASSERT_TRUE(problem) << to_text(problem.error());
+    EXPECT_EQ(std::get<TrainingSpec>(*problem).step.batch, run.row.problem.training->given.batch);
+  }
+  EXPECT_EQ(seen.size(), 3U) << "nothing is divided over data";
+}
+
+TEST(Advice, OverlapWithTheNextLayerIsSaidToBeThereAlready) {
+  const Fields fields = fields_of({{"machine", "dgx_h100"}, {"slice", "1x8"}, {"mesh", "fsdp=8"}, {"training", "llama3.2-1b"}, {"batch", "32"}});
+  const auto needless = needless_remedies(fields, run_of(fields));
+  ASSERT_EQ(needless.size(), 1U);
+  EXPECT_EQ(needless.front().remedy.what, "overlap with the next layer");
+  EXPECT_THAT(needless.front().why, HasSubstr("one ahead of its use"));
+}
+
+TEST(Advice, OfModulesTheFlagsOfXlaAreNamed) {
+  const Remedy combine{"", {{"rewrite", "combine"}, {"combine_threshold", "256MiB"}}}, bf16{"", {{"rewrite", "bf16-reductions"}}};
+  EXPECT_EQ(xla_flags(combine, true),
+            "XLA_FLAGS=--xla_gpu_all_reduce_combine_threshold_bytes=268435456 --xla_gpu_all_gather_combine_threshold_bytes=268435456 --xla_gpu_reduce_scatter_combine_threshold_bytes=268435456");
+  EXPECT_EQ(xla_flags(combine, false), "LIBTPU_INIT_ARGS=--xla_jf_crs_combiner_threshold_in_bytes=268435456");
+  EXPECT_EQ(xla_flags({"", {{"rewrite", "combine"}}}, false), "LIBTPU_INIT_ARGS=--xla_jf_crs_combiner_threshold_in_bytes=31457280");
+  EXPECT_EQ(xla_flags({"", {{"hlo_schedule", "overlap"}}}, true), "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true");
+  EXPECT_EQ(xla_flags(bf16, true), "") << "the program says it";
+}
+
+TEST(Advice, AProductWithoutAnAlgorithmTakesTheFastest) {
+  Texts open = product;
+  std::erase_if(open, [](const FieldChange& change) { return change.field == "algorithm" || change.field == "dataflow"; });
+  const Fields fields = fields_of(open);
+  const auto system = read_system(fields);
+  ASSERT_TRUE(system);
+  const auto chosen = fastest_gemm_algorithm(fields, *system, {});
+  ASSERT_TRUE(chosen) << to_text(chosen.error());
+  EXPECT_GT(chosen->simulated, 6U);
+  const double least = run_of(with(fields, {"", chosen->changes})).row.result.makespan_s;
+  for (const char* const algorithm : {"collective", "wang", "summa"}) EXPECT_LE(least, run_of(with(fields, {"", {{"algorithm", algorithm}}})).row.result.makespan_s) << algorithm;
 }
 
 const Texts step{{"machine", "tpu_v5e"}, {"slice", "4x4"}, {"mesh", "data=4,fsdp=4"}, {"training", "llama3-8b"}, {"batch", "32"}};

@@ -8,7 +8,10 @@
 
 #include "algorithms/gemm/gemm.hpp"
 #include "sim/topology/grid.hpp"
+#include "workloads/advice/xla_flags.hpp"
 #include "workloads/scenario/problem_kinds.hpp"
+#include "workloads/scenario/training_problem.hpp"
+#include "workloads/training/maxtext.hpp"
 
 namespace podsim {
 
@@ -40,14 +43,28 @@ std::int64_t number(const Fields& fields, std::string_view field) {
 
 // ---- Of modules ---------------------------------------------------------------------------------------------------------------------------
 
+bool has_rewrite(const Fields& fields, std::string_view word) {
+  return std::ranges::any_of(fields.texts("rewrite"), [&](const FieldText& given) { return given.text == word; });
+}
+
 Remedies scatters(const Fields& fields, const Run&) {
-  if (std::ranges::any_of(fields.texts("rewrite"), [](const FieldText& given) { return given.text == "reduce-scatter"; })) return {};
+  if (has_rewrite(fields, "reduce-scatter")) return {};
   return {{"reduce-scatters for all-reduces of which a device uses its own block alone", {{"rewrite", "reduce-scatter"}}}};
 }
 
 Remedies bf16_reductions(const Fields& fields, const Run&) {
-  if (std::ranges::any_of(fields.texts("rewrite"), [](const FieldText& given) { return given.text == "bf16-reductions"; })) return {};
+  if (has_rewrite(fields, "bf16-reductions")) return {};
   return {{"sums of float32 sent as bf16, which rounds them", {{"rewrite", "bf16-reductions"}}}};
+}
+
+Remedies combined(const Fields& fields, const Run&) {
+  if (has_rewrite(fields, "combine")) return {};
+  return {{"collectives of one kind as one, up to 30 MiB", {{"rewrite", "combine"}}}, {"collectives of one kind as one, up to 256 MiB", {{"rewrite", "combine"}, {"combine_threshold", "256MiB"}}}};
+}
+
+Remedies prefetched(const Fields& fields, const Run&) {
+  if (has_rewrite(fields, "prefetch")) return {};
+  return {{"gathers of loops begin in the trip before", {{"rewrite", "prefetch"}}}};
 }
 
 Remedies earlier_starts(const Fields& fields, const Run& run) {
@@ -123,6 +140,60 @@ Remedies sharded_optimizer(const Fields& fields, const Run& run) {
   return each(fields, "shard_optimizer_over_data", {"on"}, "the optimizer's state divided over data");
 }
 
+// ---- Of MaxText's configurations, in their own keys -------------------------------------------------------------------------------------------
+
+Remedy with_keys(std::string what, const std::vector<std::string>& keys) {
+  Remedy remedy{std::move(what), {}};
+  for (const std::string& key : keys) remedy.changes.push_back({"training", key});
+  return remedy;
+}
+
+Remedies maxtext_recomputation(const Fields&, const Run& run) {
+  Remedies remedies;
+  if (run.row.problem.training == nullptr) return remedies;
+  const auto own = to_maxtext(run.row.problem.training->given);
+  for (const char* const policy : {"none", "minimal", "save_qkv_proj", "full"})
+    if (!own || own->find(fmt::format("remat_policy={} ", policy)) == std::string::npos) remedies.push_back(with_keys(fmt::format("recomputation: {}", policy), {fmt::format("remat_policy={}", policy)}));
+  return remedies;
+}
+
+/// As many sequences a step, in other parts.
+Remedies maxtext_microbatches(const Fields&, const Run& run) {
+  Remedies remedies;
+  if (run.row.problem.training == nullptr) return remedies;
+  const TrainingStep& step = run.row.problem.training->given;
+  const double sequences = static_cast<double>(step.batch) / static_cast<double>(step.mesh.devices());
+  for (const std::int64_t count : {step.microbatches * 2, step.microbatches * 4, step.microbatches / 2}) {
+    if (count < 1 || count == step.microbatches) continue;
+    std::string what = fmt::format("{} microbatches", count);
+    remedies.push_back(step.mesh.stage > 1 ? with_keys(std::move(what), {fmt::format("num_pipeline_microbatches={}", count)})
+                                           : with_keys(std::move(what), {fmt::format("gradient_accumulation_steps={}", count), fmt::format("per_device_batch_size={}", sequences / static_cast<double>(count))}));
+  }
+  return remedies;
+}
+
+Remedies maxtext_optimizer(const Fields&, const Run& run) {
+  if (run.row.problem.training == nullptr || run.row.problem.training->given.mesh.data < 2 || run.row.problem.training->given.shard_optimizer_over_data) return {};
+  return {with_keys("the optimizer's state divided over data", {"shard_optimizer_over_data=true"})};
+}
+
+Remedies maxtext_meshes(const Fields& fields, const Run& run) {
+  if (run.row.problem.training == nullptr || fields.has("mesh")) return {};
+  const TrainingMesh& mesh = run.row.problem.training->given.mesh;
+  const std::array<std::pair<std::string_view, std::int64_t>, 3> axes{{{"data", mesh.data}, {"fsdp", mesh.fsdp}, {"tensor", mesh.col}}};
+  Remedies remedies;
+  for (std::size_t from = 0; from < axes.size(); ++from)
+    for (std::size_t to = 0; to < axes.size(); ++to) {
+      if (from == to || axes[from].second % 2 != 0) continue;
+      auto moved = axes;
+      moved[from].second /= 2, moved[to].second *= 2;
+      std::vector<std::string> keys;
+      for (const auto& [name, size] : moved) keys.push_back(fmt::format("ici_{}_parallelism={}", name, size));
+      remedies.push_back(with_keys(fmt::format("{} devices along {}, {} along {}", moved[from].second, moved[from].first, moved[to].second, moved[to].first), keys));
+    }
+  return remedies;
+}
+
 // ---- Of collectives -------------------------------------------------------------------------------------------------------------------------
 
 Remedies collectives(const Fields& fields, const Run&) { return each(fields, "collectives", {"auto"}, "each collective by the algorithm that is fastest for it alone"); }
@@ -195,17 +266,23 @@ const std::vector<Family>& families() {
       {{"module"}, scatters},
       {{"module"}, earlier_starts},
       {{"module"}, bf16_reductions},
+      {{"module"}, combined},
+      {{"module"}, prefetched},
       {{"module", "gemm", "block", "program", "training", "maxtext"}, collectives},
       {{"collective"}, collective_algorithm},
       {{"program"}, choices},
       {{"gemm"}, gemm_by_another},
       {{"gemm"}, dataflows},
       {{"training"}, sharded_optimizer},
+      {{"maxtext"}, maxtext_optimizer},
+      {{"maxtext"}, maxtext_recomputation},
+      {{"maxtext"}, maxtext_microbatches},
       {{"training"}, recomputation},
       {{"training"}, microbatches},
       {{"training"}, pipelines},
       {{"gemm"}, product_meshes},
       {{"training"}, training_meshes},
+      {{"maxtext"}, maxtext_meshes},
       {{"gemm", "block", "training", "collective", "program"}, swapped_axes},
       {{}, other_orders},
       {{"training"}, layers_by_another},
@@ -213,27 +290,45 @@ const std::vector<Family>& families() {
   return table;
 }
 
+/// "remat_policy" of "remat_policy=full": the key of a configuration of MaxText; empty: it is none.
+std::string_view key_of(const FieldChange& change) {
+  const std::size_t equals = change.field == "training" ? change.text.find('=') : std::string::npos;
+  return equals == std::string::npos ? std::string_view{} : std::string_view{change.text}.substr(0, equals);
+}
+
 }  // namespace
 
 std::string words_of(const Remedy& remedy) {
   std::vector<std::string> words;
-  for (const auto& [field, text] : remedy.changes) {
-    std::string name = field;
+  for (const FieldChange& change : remedy.changes) {
+    std::string name = change.field;
     std::ranges::replace(name, '_', '-');
-    words.push_back(fmt::format("--{} {}", name, text));
+    words.push_back(key_of(change).empty() ? fmt::format("--{} {}", name, change.text) : change.text);
   }
   return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string subject_of(const FieldChange& change) {
+  if (const auto key = key_of(change); !key.empty()) return fmt::format("{} {}", change.field, key);
+  return scenario_field(change.field)->repeated ? fmt::format("{} {}", change.field, change.text) : change.field;
 }
 
 std::vector<Remedy> remedies_of(const Fields& fields, const Run& run) {
   const auto kind = problem_kind(fields);
   Remedies remedies;
   if (!kind) return remedies;
-  // What MaxText's keys say is no field of its own: of such a step the collectives and the placement may be others.
+  // Of a step that a configuration of MaxText says the remedies are in its keys.
   const std::string_view name = fields.has("maxtext") ? "maxtext" : (*kind)->name;
   for (const Family& family : families())
     if (family.kinds.empty() || std::ranges::find(family.kinds, name) != family.kinds.end()) std::ranges::move(family.of(fields, run), std::back_inserter(remedies));
+  if (name == "module")
+    for (Remedy& remedy : remedies) remedy.flags = xla_flags(remedy, run.system->machine.interconnect == Interconnect::rail);
   return remedies;
+}
+
+std::vector<RefusedRemedy> needless_remedies(const Fields& fields, const Run&) {
+  if (!fields.has("training") && !fields.has("maxtext")) return {};
+  return {{{"overlap with the next layer", {}}, "the step does that already: each weight is gathered one ahead of its use, that of the next layer too"}};
 }
 
 Remedy faster_links(const Run& run, double factor) {
@@ -255,7 +350,14 @@ Remedy faster_links(const Run& run, double factor) {
 }
 
 Fields with(Fields fields, const Remedy& remedy) {
-  for (const auto& [field, text] : remedy.changes) {
+  for (const FieldChange& change : remedy.changes) {
+    const auto& [field, text] = change;
+    if (!key_of(change).empty()) {  // in place of the run's own
+      const std::vector<FieldText> own = fields.texts(field);
+      fields.erase(field);
+      for (const FieldText& given : own)
+        if (key_of({field, given.text}) != key_of(change)) fields.add(field, given.text, given.where);
+    }
     const bool is_added = scenario_field(field)->repeated;
     is_added ? fields.add(field, text, of_field(field)) : fields.set(field, text, of_field(field));
   }

@@ -13,6 +13,7 @@
 #include "sim/base/file_names.hpp"
 #include "sim/base/input_file.hpp"
 #include "workloads/chakra/attributes.hpp"
+#include "workloads/chakra/pytorch_trace.hpp"
 
 namespace podsim {
 
@@ -187,6 +188,7 @@ Expected<ChakraTrace> parse_chakra(std::string_view bytes, const std::string& fi
     whole = *std::move(text);
     bytes = whole;
   }
+  if (is_pytorch_trace(bytes)) return parse_pytorch_trace(bytes, file);
   ChakraTrace trace;
   trace.file = file;
   if (bytes.empty()) return Diagnostic{{file}, "expected the records of a Chakra trace, found an empty file"};

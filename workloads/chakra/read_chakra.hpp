@@ -9,7 +9,7 @@
 
 namespace podsim {
 
-/// The trace in `bytes`, which may be gzip-compressed (any number of members). Unknown attributes are ignored.
+/// The trace in `bytes`, which may be gzip-compressed (any number of members); of PyTorch's own JSON its collectives (pytorch_trace.hpp). Unknown attributes are ignored.
 /// Errors, each as `FILE: record N: expected ..., found ...`: truncated or oversized records; bytes that are no message; no metadata; a node without
 /// a type, two nodes of one id, a dependency on a node that is not there, or a cycle of them; an attribute of specs in a variant that readers do not
 /// ask for, or with a value out of range; sends, receives and collectives on the host. Cost O(bytes); memory a few times that, at most `most_bytes`

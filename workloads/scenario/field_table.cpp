@@ -191,10 +191,14 @@ std::span<const FieldKind> scenario_fields() {
                 .help = "text: instructions run as they stand, collectives block, but for what stands between -start and -done; overlap: collectives begin when their operands are there, and only what "
                         "needs them waits. Left out: of a scheduled module text, else overlap",
                 .problems = {"hlo"}},
-      FieldKind{.name = "rewrite", .group = hlo, .form = word, .placeholder = "reduce-scatter|bf16-reductions",
+      FieldKind{.name = "rewrite", .group = hlo, .form = word, .placeholder = "reduce-scatter|bf16-reductions|combine|prefetch",
                 .help = "reduce-scatter: an all-reduce of which only the own block is used becomes one, as GPU compilers do; bf16-reductions: all-reduces and reduce-scatters of float32 send bf16, "
-                        "and converting costs nothing of its own, as it is fused; repeatable",
+                        "and converting costs nothing of its own, as it is fused; combine: all-reduces, all-gathers and reduce-scatters of one kind that do not need each other are one, up to "
+                        "--combine-threshold; prefetch: all-gathers of loops begin in the trip before, where their operand follows from the count of trips; repeatable",
                 .problems = {"hlo"}, .repeated = true},
+      FieldKind{.name = "combine_threshold", .group = hlo, .form = amount, .placeholder = "BYTES",
+                .help = "the most bytes of results of collectives that --rewrite combine makes one, as xla_gpu_all_reduce_combine_threshold_bytes and its like", .otherwise = "30MiB", .problems = {"hlo"},
+                .check = [](Text value, Kind) { return status_of(parse_bytes(value, of_field("combine_threshold"))); }},
       FieldKind{.name = "trip_count", .group = hlo, .form = pairs, .placeholder = "NAME=N", .help = "iterations of the loop NAME, if the module does not tell; repeatable", .problems = {"hlo"},
                 .repeated = true, .check = [](Text value, Kind) { return status_of(read_hlo_counts(with("trip_count", value))); }},
       FieldKind{.name = "branch", .group = hlo, .form = pairs, .placeholder = "NAME=i", .help = "the branch of the conditional NAME; left out: the longest; repeatable", .problems = {"hlo"},

@@ -201,6 +201,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   const bool overlapped = order_of(*spec.module, spec.options) == HloScheduleOptions::Order::overlap;
   summary.algorithm = overlapped ? "overlapped" : spec.module->is_scheduled ? "as compiled" : "in text order";
   std::vector<std::string> notes = spec.assumed;
+  std::ranges::copy(spec.rewritten, std::back_inserter(notes));
   if (std::string order = spec.order_given ? "" : other_jax_order(system); !order.empty())
     notes.push_back(fmt::format("device order row-major; JAX's own for this mesh is another: {}", order));
   if (overlapped && spec.module->is_scheduled) notes.emplace_back("collectives begin when their operands are there, not where the compiler put them; memory is that of the compiler's order");

@@ -120,6 +120,7 @@ struct HloSpec {
   bool estimated_cycles = false;  // instructions take the compiler's estimate at options.clock_hz, or by chip.cycle of the machine
   std::optional<CollectivePolicy> collectives{};  // nullopt: usual_collectives()
   std::vector<std::string> assumed{};   // of its system, in sentences: KnownModule
+  std::vector<std::string> rewritten{}; // what `module` has in place of the text's instructions, in sentences
   bool order_given = true;              // whether anybody says on which device each partition runs; else the mesh's order is assumed
   std::optional<ProgramText> equals{};  // what it should compute: its parameters are the inputs, its results the outputs, in order. Of schedules with values
 };

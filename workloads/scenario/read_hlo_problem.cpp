@@ -3,6 +3,8 @@
 #include "sim/base/csv.hpp"
 #include "sim/base/input_file.hpp"
 #include "sim/base/units.hpp"
+#include "workloads/hlo/combined_collectives.hpp"
+#include "workloads/hlo/prefetched_gathers.hpp"
 #include "workloads/hlo/unpartitioned.hpp"
 #include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -65,6 +67,30 @@ Expected<HloRaggedCounts> read_ragged_counts(const std::string& path, const Fiel
   return counts;
 }
 
+bool rewrites(const Fields& fields, std::string_view word) {
+  return std::ranges::any_of(fields.texts("rewrite"), [&](const FieldText& rewrite) { return rewrite.text == word; });
+}
+
+/// The rewrites that make another module of it; the others are made while it is written as a schedule.
+Status rewrite_module(const Fields& fields, HloSpec& spec) {
+  if (fields.has("combine_threshold") && !rewrites(fields, "combine")) return Diagnostic{fields.where("combine_threshold"), "belongs to `rewrite` combine"};
+  if (rewrites(fields, "prefetch")) {
+    PrefetchedModule prefetched = prefetch_gathers(*spec.module);
+    spec.rewritten.push_back(prefetched.gathers == 0 ? fmt::format("no all-gather of a loop can begin in the trip before{} (`rewrite` prefetch)", prefetched.others > 0 ? fmt::format(": {} need what that computes", prefetched.others) : "")
+                                                     : fmt::format("{} all-gathers of {} loops begin in the trip before{} (`rewrite` prefetch)", prefetched.gathers, prefetched.loops,
+                                                                   prefetched.others > 0 ? fmt::format(", {} others need what that computes", prefetched.others) : ""));
+    spec.module = std::make_shared<const HloModule>(std::move(prefetched.module));
+  }
+  if (!rewrites(fields, "combine")) return success();
+  const auto threshold = parse_bytes(fields.text("combine_threshold"), fields.where("combine_threshold"));
+  if (!threshold) return threshold.error();
+  CombinedModule combined = combine_collectives(*spec.module, *threshold);
+  spec.rewritten.push_back(combined.after == 0 ? fmt::format("no two collectives can be one of up to {} (`rewrite` combine)", to_text(*threshold))
+                                               : fmt::format("{} collectives run as {}, each of up to {} (`rewrite` combine)", combined.before, combined.after, to_text(*threshold)));
+  spec.module = std::make_shared<const HloModule>(std::move(combined.module));
+  return success();
+}
+
 }  // namespace
 
 Expected<double> parse_clock(const std::string& text, const SourceLocation& where) {
@@ -123,10 +149,10 @@ Expected<HloSpec> read_hlo_options(const Fields& fields) {
     if (!*word) return word->error();
   if (!order->empty()) spec.options.order = *order == "text" ? HloScheduleOptions::Order::text : HloScheduleOptions::Order::overlap;
   for (const FieldText& rewrite : fields.texts("rewrite")) {
-    const bool to_scatters = rewrite.text == "reduce-scatter", to_bf16 = rewrite.text == "bf16-reductions";
-    if (!to_scatters && !to_bf16) return wrong_word("rewrite", rewrite.text, rewrite.where);
-    spec.options.rewrite_reduce_scatter |= to_scatters;
-    spec.options.rewrite_bf16_reductions |= to_bf16;
+    const std::vector<std::string> words = words_of(*scenario_field("rewrite"));
+    if (std::ranges::find(words, rewrite.text) == words.end()) return wrong_word("rewrite", rewrite.text, rewrite.where);
+    spec.options.rewrite_reduce_scatter |= rewrite.text == "reduce-scatter";
+    spec.options.rewrite_bf16_reductions |= rewrite.text == "bf16-reductions";
   }
   spec.estimated_cycles = *cost == "estimated-cycles";
   if (fields.has("clock") && !spec.estimated_cycles) return Diagnostic{fields.where("clock"), "belongs to `hlo_cost` estimated-cycles"};
@@ -156,6 +182,7 @@ Expected<HloSpec> read_hlo_problem(const Fields& fields) {
   spec.assumed = std::move(known->assumed);
   spec.order_given = fields.has("mesh_order") || fields.has("devices");
   if (auto ok = check_partitioned(*spec.module); !ok) return ok.error();
+  if (auto ok = rewrite_module(fields, spec); !ok) return ok.error();
   return spec;
 }
 

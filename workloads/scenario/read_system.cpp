@@ -162,13 +162,18 @@ Expected<SystemSpec> read_system_spec(const Fields& fields) {
 
 namespace {
 
-/// Of "0.0-0.1=0.5", behind `equals`.
-Expected<double> part_of_rate(const std::string& text, std::size_t equals, const SourceLocation& where) {
-  const auto part = parse_number(text.substr(equals + 1), where);
+/// Of "0.0-0.1=0.5" or "0.0-0.1=50%", behind `equals`. `what`: of the bandwidth, of the speed.
+Expected<double> part_of(const std::string& text, std::size_t equals, std::string_view what, const SourceLocation& where) {
+  std::string number = text.substr(equals + 1);
+  const bool in_percent = number.ends_with('%');
+  if (in_percent) number.pop_back();
+  const auto part = parse_number(number, where);
   if (!part) return part.error();
-  if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the bandwidth above 0 and up to 1, found " + quoted(text)};
-  return *part;
+  const double share = in_percent ? *part / 100 : *part;
+  if (!(share > 0 && share <= 1)) return Diagnostic{where, fmt::format("expected a part of the {} above 0 and up to 1, found {}", what, quoted(text))};
+  return share;
 }
+Expected<double> part_of_rate(const std::string& text, std::size_t equals, const SourceLocation& where) { return part_of(text, equals, "bandwidth", where); }
 
 /// All cables of the switch that "rail:3" or "node:0" names; empty: the text has no such form. Errors: no such switch.
 Expected<std::vector<CableEnds>> cables_of_switch(const Topology& topology, const std::string& text, const SourceLocation& where) {
@@ -291,9 +296,8 @@ Expected<SlowDevices> parse_slow_devices(const Topology& topology, const std::st
   const std::size_t equals = text.find('=');
   const Diagnostic wrong{where, "expected CHIP=PART or random:PERCENT%=PART, as 3.2=0.8 or random:1%=0.8, found " + quoted(text)};
   if (equals == std::string::npos) return wrong;
-  const auto part = parse_number(text.substr(equals + 1), where);
+  const auto part = part_of(text, equals, "speed", where);
   if (!part) return part.error();
-  if (!(*part > 0 && *part <= 1)) return Diagnostic{where, "expected a part of the speed above 0 and up to 1, found " + quoted(text)};
   const std::string who = text.substr(0, equals);
   if (!who.starts_with("random:")) {
     const auto chip = chip_named(topology, who, where);

@@ -53,7 +53,7 @@ def run(
     'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat:
     Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ...,
     steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock:
-    Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions']] = ...,
+    Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ...,
     trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] =
     ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']]
     = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ..., explain: Optional[bool] = ..., advise: Optional[bool] = ..., strict: Optional[bool] =
@@ -83,7 +83,7 @@ def check(
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
     Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
-    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions']] =
+    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] =
     ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path,
     Sequence[_Path]]] = ..., equals: Optional[_Values] = ..., orders: Optional[_Values] = ..., seed: Optional[_Values] = ..., threads: Optional[_Values] = ...,
     data: Optional[Literal['random', 'arange', 'ones']] = ..., force: Optional[bool] = ..., structure_only: Optional[bool] = ..., edges: Optional[bool] = ...,
@@ -111,7 +111,7 @@ def compare(
     Optional[_Values] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan:
     Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]]
     = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions']] = ..., trip_count: Optional[_Pairs] = ...,
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., trip_count: Optional[_Pairs] = ...,
     branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] =
     ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., with_: Optional[_Path] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] =
     ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']]
@@ -194,7 +194,7 @@ def schedule(
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
     Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
-    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions']] =
+    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] =
     ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path,
     Sequence[_Path]]] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Schedule: ...
@@ -245,7 +245,7 @@ def show_program(
     ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ...,
     optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo:
     Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions']] = ..., trip_count: Optional[_Pairs] = ...,
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., trip_count: Optional[_Pairs] = ...,
     branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_sharding(
