@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <set>
+#include <tuple>
 
 #include "sim/base/rng.hpp"
 #include "sim/base/test_asked.hpp"

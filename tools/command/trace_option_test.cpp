@@ -1,11 +1,14 @@
 // --trace and --trace-devices.
 #include "tools/command/trace_option.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "tools/command/test_command.hpp"
 
