@@ -165,7 +165,7 @@ RunTrust trust_of(const System& system, const std::vector<Coverage>& run, const 
 RunTrust of_training_step(RunTrust trust, const System& system, bool has_experts) {
   if (trust.level != name_of(TrustLevel::measured)) return trust;
   if (has_experts) {
-    trust.beyond = {"training steps with experts: none that is published was predicted yet, so how wrong this one is is not known"};
+    trust.beyond = {"training steps with experts: of those that are published one was predicted, whose experts are not divided (podsim validate tpu_v5p_mixtral), so how wrong this one is is not known"};
     return trust;
   }
   const StepError* steps = step_error_of(system.machine.name);

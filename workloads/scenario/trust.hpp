@@ -62,7 +62,7 @@ struct OtherLowering {
 RunTrust trust_of(const System& system, const std::vector<Coverage>& run, const std::optional<OtherLowering>& lowering = {});
 
 /// The trust in a training step of `--training` or `--maxtext`. On a shipped machine whose values were measured the error is that of training steps, and `beyond`
-/// says of which, and what would narrow it; elsewhere it stays as it is. Of models with experts no published step was predicted: it says that.
+/// says of which, and what would narrow it; elsewhere it stays as it is. Of models with experts one published step was predicted: it says that.
 RunTrust of_training_step(RunTrust trust, const System& system, bool has_experts = false);
 
 /// The trust in a what-if on the same machine: hypothetical, without an error. For results of an engine in which no transfers share a link.
