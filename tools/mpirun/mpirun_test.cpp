@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "algorithms/collectives/collectives.hpp"
 #include "algorithms/fft/fft.hpp"
@@ -15,6 +17,7 @@
 #include "sim/schedule/lower.hpp"
 #include "sim/schedule/test_random.hpp"
 #include "sim/schedule/validate.hpp"
+#include "tools/command/test_command.hpp"
 #include "tools/mpirun/test_mpirun.hpp"
 #include "validation/calibration/observations.hpp"
 
@@ -383,7 +386,9 @@ TEST(MpirunWrites, EveryTaskOfTheTimelineOnceAndAfterWhatItWaitsFor) {
 }
 
 TEST(MpirunWrites, ATraceOfWhatWasMeasuredThatDiffComparesWithAPrediction) {
-  const std::string chrome = file_of_test("run.json"), profile = file_of_test("run.xplane.pb"), schedule = saved(gemm("meshslice", Dataflow::os, 2, 2, {.slice_count = 2}));
+  GemmOptions options;
+  options.slice_count = 2;
+  const std::string chrome = file_of_test("run.json"), profile = file_of_test("run.xplane.pb"), schedule = saved(gemm("meshslice", Dataflow::os, 2, 2, options));
   const std::string machine = "validation/lab/machine.textproto";
   for (const std::string& file : {chrome, profile}) {
     const Ended ended = mpirun(4, "--pace " + machine + " --trace " + file + " --schedule " + schedule);

@@ -84,7 +84,7 @@ TEST(RunRows, AMachineIsFoundAgainFromItsRuns) {
   const auto study = read_steps(survey, described);
   ASSERT_TRUE(study) << to_text(study.error());
   Machine truth = *find_machine("tpu_v4:spec");
-  for (const auto& [path, value] : {std::pair{"link.bandwidth", "20 GB/s"}, std::pair{"link.latency", "3 us"}}) ASSERT_TRUE(set_machine_value(truth, path, value));
+  for (const auto& [path, value] : {std::pair{"link.bandwidth", "20 GB/s"}, std::pair{"link.latency", "3 us"}}) ASSERT_TRUE(set_machine_value(truth, path, value, "a test", {}));
   std::string rows = "op,devices,bytes,seconds,run\n";
   for (const StudyRun& run : study->runs) {
     Observation row;
