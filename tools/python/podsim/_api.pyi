@@ -53,13 +53,14 @@ def run(
     'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat:
     Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ...,
     steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock:
-    Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ...,
-    trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] =
-    ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']]
-    = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ..., explain: Optional[bool] = ..., advise: Optional[bool] = ..., strict: Optional[bool] =
-    ..., per: Optional[_Values] = ..., expect: Optional[_Values] = ..., trace: Optional[_Path] = ..., trace_devices: Optional[_Values] = ..., with_:
-    Optional[_Path] = ..., with_step: Optional[_Values] = ..., record: Optional[_Path] = ..., chakra_out: Optional[_Path] = ..., chakra_collectives:
-    Optional[_Values] = ..., output: Optional[_Path] = ...
+    Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine',
+    'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call:
+    Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold:
+    Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
+    explain: Optional[bool] = ..., advise: Optional[bool] = ..., strict: Optional[bool] = ..., per: Optional[_Values] = ..., expect: Optional[_Values] = ...,
+    trace: Optional[_Path] = ..., trace_devices: Optional[_Values] = ..., with_: Optional[_Path] = ..., with_step: Optional[_Values] = ..., record:
+    Optional[_Path] = ..., chakra_out: Optional[_Path] = ..., chakra_collectives: Optional[_Values] = ..., nccl_tuner: Optional[_Path] = ..., output:
+    Optional[_Path] = ...
 ) -> Run: ...
 def check(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Machine, _Path]] = ..., set: Optional[_Pairs] = ..., slice: Optional[_Extents]
@@ -83,11 +84,11 @@ def check(
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
     Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
-    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] =
-    ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path,
-    Sequence[_Path]]] = ..., equals: Optional[_Values] = ..., orders: Optional[_Values] = ..., seed: Optional[_Values] = ..., threads: Optional[_Values] = ...,
-    data: Optional[Literal['random', 'arange', 'ones']] = ..., force: Optional[bool] = ..., structure_only: Optional[bool] = ..., edges: Optional[bool] = ...,
-    record: Optional[_Path] = ..., output: Optional[_Path] = ...
+    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions',
+    'combine', 'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call:
+    Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., equals: Optional[_Values] = ..., orders: Optional[_Values] = ..., seed:
+    Optional[_Values] = ..., threads: Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., force: Optional[bool] = ...,
+    structure_only: Optional[bool] = ..., edges: Optional[bool] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Check: ...
 def compare(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Union[Machine, _Path], Sequence[Union[Machine, _Path]]]] = ..., set:
@@ -111,12 +112,12 @@ def compare(
     Optional[_Values] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan:
     Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]]
     = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., trip_count: Optional[_Pairs] = ...,
-    branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] =
-    ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., with_: Optional[_Path] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] =
-    ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold: Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']]
-    = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ..., record: Optional[_Path] = ..., expect: Optional[_Values] = ..., output:
-    Optional[_Path] = ...
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., combine_threshold:
+    Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
+    Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] = ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., with_:
+    Optional[_Path] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold:
+    Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
+    record: Optional[_Path] = ..., expect: Optional[_Values] = ..., nccl_tuner: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Union[Comparison, Result]: ...
 def tune(
     subject: _What = ..., /, *, progress: Progress = ..., client: Any = ..., chips: Optional[_Values] = ..., slices: Optional[_Values] = ..., machine:
@@ -194,9 +195,10 @@ def schedule(
     'interleaved-1f1b', 'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] =
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
     Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
-    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] =
-    ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path,
-    Sequence[_Path]]] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path] = ..., output: Optional[_Path] = ...
+    clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions',
+    'combine', 'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call:
+    Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path] = ..., output:
+    Optional[_Path] = ...
 ) -> Schedule: ...
 def show_machine(
     machine: Union[Machine, str, None] = ..., *, set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap:
@@ -245,8 +247,9 @@ def show_program(
     ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ...,
     optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo:
     Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., trip_count: Optional[_Pairs] = ...,
-    branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., output: Optional[_Path] = ...
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., combine_threshold:
+    Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
+    Optional[Union[_Path, Sequence[_Path]]] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_sharding(
     *, array: Optional[_Extents] = ..., mesh: Optional[_Mesh] = ..., spec: Optional[_Spec] = ..., hlo: Optional[_Values] = ..., devices: Optional[_Values] =
