@@ -71,17 +71,19 @@ TEST(KnownFiles, WhatIsNoneIsAnErrorWithItsBeginning) {
 }
 
 TEST(KnownFiles, EveryCommandThatIsSuggestedIsOne) {
-  // Files are missing, so each ends in an error; but not in one about its words.
-  const test::Folder folder;
+  // Files are missing, so each ends in an error; but not in one about its words. What compare does with two files is known by their content.
+  const test::Folder folder, modules;
+  for (const char* name : {"input", "new.hlo"}) (void)modules.file(name, "HloModule cut\n");
   for (const std::string_view suggested : suggested_commands())
     for (std::string line : split(suggested, '&')) {
       line = trimmed(line);
       if (!line.starts_with("podsim ")) continue;
       SCOPED_TRACE(line);
       std::vector<std::string> words;
+      const test::Folder& in = line.starts_with("podsim compare {} new.hlo") ? modules : folder;
       for (std::string word : split(line.substr(7), ' ')) {
-        word = word == "{}" ? folder.file("input") : word == "MACHINE" ? "dgx_h100" : word == "SLICE" ? "1x8" : word == "PREFIX" ? folder.file("prefix") : word;
-        if (word.find('.') != std::string::npos && word.find('/') == std::string::npos) word = folder.file(word);
+        word = word == "{}" ? in.file("input") : word == "MACHINE" ? "dgx_h100" : word == "SLICE" ? "1x8" : word == "PREFIX" ? folder.file("prefix") : word;
+        if (word.find('.') != std::string::npos && word.find('/') == std::string::npos) word = in.file(word);
         words.push_back(std::move(word));
       }
       const auto outcome = test::run_words(words);

@@ -215,15 +215,15 @@ TEST(Calibrate, FitsTrainingStepsThatAFileDescribes) {
   ASSERT_EQ(podsim(line + " --steps " + steps + " --dataset mine --only chip.matmul_efficiency -o " + machine).status, exit_done);
   EXPECT_THAT(podsim("run --machine " + machine + " --slice 2x2x1 --collective all-gather --axis row --bytes 1MiB").out, HasSubstr("measured: 6 training steps, mine, median error"));
 
-  EXPECT_THAT(podsim(line).err, HasSubstr("rows.csv:2:1: expected a description of the steps that rows name: --steps FILE, or validation.textproto beside this file"));
+  EXPECT_THAT(podsim(line).err, HasSubstr("rows.csv:2:1: expected a description of the steps and runs that rows name: --steps FILE, or validation.textproto beside this file"));
   std::filesystem::copy(steps, folder.file("validation.textproto"));
   EXPECT_EQ(podsim(line + " --only chip.matmul_efficiency").status, exit_done);
   const std::string lost = folder.file("lost.csv", rows + "training-step,8,,0.1,2x4x1,small,\n");  // eight devices, of which the step takes four
   const Outcome refused = podsim("calibrate " + lost + " --base tpu_v4 --slice 2x2x1 --only chip.matmul_efficiency");
   EXPECT_EQ(refused.status, exit_bad_input);
   EXPECT_THAT(refused.err, HasSubstr("lost.csv:8:1: step \"small\" on 8 devices: "));
-  EXPECT_THAT(podsim(line + " --only link.bandwidth").err, HasSubstr("expected a value that training steps are fitted to, chip.matmul_efficiency, dcn.nic_bandwidth"));
-  EXPECT_THAT(podsim("calibrate " + permutes + on_v5p + "--steps " + steps).err, HasSubstr("expected rows of training-step in the observations, found none"));
+  EXPECT_THAT(podsim(line + " --only link.bandwidth").err, HasSubstr("expected a value that training steps and runs are fitted to, chip.matmul_efficiency, dcn.nic_bandwidth"));
+  EXPECT_THAT(podsim("calibrate " + permutes + on_v5p + "--steps " + steps).err, HasSubstr("expected rows of training-step or run in the observations, found none"));
 }
 
 TEST(Calibrate, SaysWhatIsWrong) {
