@@ -35,7 +35,8 @@ MADE = {
     "diff": ["gzip -dc validation/calibration/importers/testdata/jax_h200.xplane.pb.gz > host.xplane.pb", "gzip -dc validation/diff/testdata/h200_llama.hlo.gz > step.hlo",
              "cp validation/calibration/importers/testdata/torch_h200.pt.trace.json.gz rank0.pt.trace.json.gz", "podsim tune --machine tpu_v4 --chips 16 --workload llama3-8b-block -o plan.textproto", "gzip -c validation/diff/example.trace.json > host.trace.json.gz",
              PROFILED + "one_block.xplane.pb", PROFILED + "logs"],
-    "report": ["podsim run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --record collective.record"],
+    "report": ["podsim run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=4096,k=4096 --algorithm collective --record collective.record",
+               "podsim sweep tools/sweep/examples/gemm.textproto --store gemm.sqlite --record sweep.record"],
     "validate": ["podsim show machine --machine tpu_v5p -o my_v5e.textproto"],
     "tune": ["cp workloads/training/examples/v5e_128b.yml v5e_16b.yml"],
 }

@@ -150,7 +150,7 @@ Expected<int> tune_and_print(const Options& options, Console& console) {
       found.splits.clear();
       found.tuning.interrupted = true;
     }
-  if (*record != nullptr || format_of(options) == Format::json) found.jax = code_for_jax(answer->request, tuning.plans.front());
+  if (*record != nullptr || format_of(options) == Format::json || console.caller != nullptr) found.jax = code_for_jax(answer->request, tuning.plans.front());
   if (*record != nullptr)
     if (auto ok = write_record(**record, "tune", tuning_json(found), options); !ok) return ok.error();
   if (console.caller != nullptr) {

@@ -92,7 +92,8 @@ def _call(command: Tuple[str, ...], keywords: Mapping[str, Any], progress: Progr
     keywords = with_module(keywords)
     known = _Known()
     words = _words(command, {name: value for name, value in keywords.items() if value is not None}, known)
-    if not format and keywords.get("output") is not None:  # what is written is what the file's name says, a table else
+    # What is written is what the file's name says, a table else; report looks at the name itself.
+    if not format and command != ("report",) and keywords.get("output") is not None:
         format = next((name for name in ("json", "csv") if str(keywords["output"]).endswith("." + name)), "")
     if format:
         words.append(f"--format={format}")
