@@ -63,21 +63,30 @@ Region own_copy(ProgramBuilder& builder, const Region& input, Edges& after) {
 
 Expected<Edges> append(ProgramBuilder& builder, const CollectiveAlgorithm& algorithm, const Collective& collective, Edges after,
                        std::string_view label, const Guard& where) {
-  Program context;  // of its buffers an algorithm looks at those of its Collective; the others only count
-  context.buffers.resize(builder.buffer_count());
-  for (const Region* region : {&collective.input, &collective.output}) context.buffers[region->buffer.index()] = builder.buffer(region->buffer);
-  auto piece = algorithm(builder.mesh(), context, collective);
+  // An algorithm looks at no buffers but its Collective's: the program around it has these alone, however many there are.
+  Program context;
+  Collective own = collective;
+  std::vector<BufferId> ids;  // of the context's buffers in the program
+  for (Region* region : {&own.input, &own.output}) {
+    const auto known = std::ranges::find(ids, region->buffer);
+    const auto id = static_cast<int>(known - ids.begin());
+    if (known == ids.end()) context.buffers.push_back(builder.buffer(region->buffer)), ids.push_back(region->buffer);
+    region->buffer = BufferId{id};
+  }
+  auto piece = algorithm(builder.mesh(), context, own);
   if (!piece) return piece.error();
   if (piece->tasks.empty()) return after;
 
+  const int moved = static_cast<int>(builder.buffer_count() - ids.size());  // of scratch buffers
   for (Task& task : piece->tasks) {
+    for (Region* region : regions_of(task.op)) region->buffer = region->buffer.index() < ids.size() ? ids[region->buffer.index()] : BufferId{region->buffer.value + moved};
     task.where.insert(task.where.end(), where.begin(), where.end());
     if (!label.empty()) task.label = task.label.empty() ? std::string{label} : fmt::format("{} {}", label, task.label);
   }
   if (!label.empty())
     for (Buffer& buffer : piece->scratch) buffer.name = fmt::format("{} {}", buffer.name, label);
   after = gathered(builder, std::move(after), ProgramBuilder::count_starts(*piece));
-  Edges ends = builder.append(*std::move(piece), context.buffers.size(), after);
+  Edges ends = builder.append(*std::move(piece), builder.buffer_count(), after);
   const bool everywhere = std::any_of(ends.begin(), ends.end(), [&](const Edge& end) { return builder.task(end.task).where.empty(); });
   if (!everywhere) ends.insert(ends.end(), after.begin(), after.end());
   return ends;

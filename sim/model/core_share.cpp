@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <vector>
 
 #include "sim/model/task_cost.hpp"
 
@@ -32,7 +34,7 @@ class Sharer {
  private:
   struct Operation {
     double share = 0;
-    std::vector<std::size_t> tasks;  // of a Collective the first is its launch
+    std::vector<std::size_t> tasks;  // in program order; of a Collective the first is its launch
   };
 
   /// In program order. A Collective without a launch has one device: nothing moves.
@@ -55,31 +57,35 @@ class Sharer {
   }
 
   /// Per node, the longest path through the operation's own tasks there: its duration while nobody else uses a link.
-  std::vector<Seconds> durations(const Operation& operation) const {
+  std::vector<Seconds> durations(const Operation& operation) {
     const Deployment& deployment = model_.deployment;
-    std::map<std::size_t, std::vector<Seconds>> ends;
-    std::vector<Seconds> longest(nodes_);
-    for (const std::size_t t : operation.tasks) {
+    ends_.assign(operation.tasks.size() * nodes_, {});
+    std::vector<Seconds> longest(nodes_), begin(nodes_);
+    for (auto task = operation.tasks.begin(); task != operation.tasks.end(); ++task) {
+      const std::size_t t = *task;
       const Participants& who = deployment.who(program_, t);
-      std::vector<Seconds>& end = ends[t];
-      end.resize(nodes_);
+      const std::span<Seconds> end = ends_of(operation, task);
       for (std::size_t l = 0; l < nodes_; ++l) {
         if (who.does(l)) end[l] = uncontended(model_, program_, t, l);
         if (!who.receives(l) || !tasks_[t].origin) continue;  // of an algorithm's own transfer, the sender pays
         const auto& [program, local] = deployment.places[who.from[l]];
         end[l] = std::max(end[l], uncontended(model_, program, who.from_task.empty() ? t : who.from_task[l], local));
       }
-      std::vector<Seconds> begin(nodes_);
+      std::ranges::fill(begin, Seconds{});
       for (const bool receive_gate : {false, true})
         for (const Wait& wait : waits_of(model_.schedule->programs[program_], TaskId{t}, receive_gate))
-          if (const auto before = ends.find(wait.task.index()); before != ends.end())
-            for (std::size_t l = 0; l < nodes_; ++l) begin[l] = std::max(begin[l], before->second[l]);
+          if (const auto before = std::lower_bound(operation.tasks.begin(), task, wait.task.index()); before != task && *before == wait.task.index())
+            for (std::size_t l = 0; l < nodes_; ++l) begin[l] = std::max(begin[l], ends_of(operation, before)[l]);
       for (std::size_t l = 0; l < nodes_; ++l) {
         end[l] += begin[l];
         longest[l] = std::max(longest[l], end[l]);
       }
     }
     return longest;
+  }
+
+  std::span<Seconds> ends_of(const Operation& operation, std::vector<std::size_t>::const_iterator task) {
+    return std::span{ends_}.subspan(static_cast<std::size_t>(task - operation.tasks.begin()) * nodes_, nodes_);
   }
 
   [[nodiscard]] bool is(std::size_t task, LocalKind kind) const {
@@ -94,16 +100,15 @@ class Sharer {
     std::vector<std::size_t> result;
     auto next = std::upper_bound(core_.begin(), core_.end(), place);
     if (next == core_.end()) return result;
-    std::vector<bool> waits(costs_.size() - place, false);  // for the operation, itself or through others
-    for (const std::size_t t : operation.tasks) waits[t - place] = true;
+    std::vector<bool> waits{true};  // for the operation, itself or through others; of the tasks from its first on
+    const auto is_own = [&](std::size_t t) { return std::ranges::binary_search(operation.tasks, t); };
     Seconds worked, in_call;
     bool calls = false;
     for (std::size_t t = place + 1; t < costs_.size() && worked < duration; ++t) {
       const auto& after = tasks_[t].after;
-      if (std::any_of(after.begin(), after.end(), [&](const Edge& edge) { return edge.task.index() >= place && waits[edge.task.index() - place]; }))
-        waits[t - place] = true;
+      waits.push_back(is_own(t) || std::any_of(after.begin(), after.end(), [&](const Edge& edge) { return edge.task.index() >= place && waits[edge.task.index() - place]; }));
       if (!costs_[t].on_core) continue;
-      if (waits[t - place]) break;
+      if (waits.back()) break;
       if (is(t, LocalKind::begin_call)) {
         calls = true;
         in_call = {};
@@ -152,6 +157,7 @@ class Sharer {
   const std::vector<Task>& tasks_;
   std::size_t nodes_;
   std::vector<std::size_t> core_;  // tasks on the core
+  std::vector<Seconds> ends_;      // of an operation's tasks, by node
   CoreShares shares_;
 };
 
