@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
+#include <vector>
 
 #include "sim/analysis/device_times.hpp"
 #include "sim/analysis/metrics.hpp"
@@ -16,47 +18,79 @@ namespace podsim {
 namespace {
 
 /// The idle time of the core under flights, by axis.
-std::vector<StepSplit::Axis> exposed_by_axis(const DeviceTimes& times) {
-  std::vector<Picoseconds> last(times.operations, Picoseconds{-1});
-  std::map<int, Picoseconds> exposed;
-  for (const OperationFlight& flight : times.flights) {
-    last[flight.operation] = std::max(last[flight.operation], flight.when.end);
-    exposed[flight.axis];
+class ExposedByAxis {
+ public:
+  explicit ExposedByAxis(const DeviceTimes& times) : times_{times}, last_(times.operations, Picoseconds{-1}) {}
+
+  std::vector<StepSplit::Axis> run() {
+    std::vector<const OperationFlight*> flights;
+    flights.reserve(times_.flights.size());
+    for (const OperationFlight& flight : times_.flights) {
+      last_[flight.operation] = std::max(last_[flight.operation], flight.when.end);
+      exposed_[flight.axis];
+      flights.push_back(&flight);
+    }
+    std::ranges::sort(flights, {}, [](const OperationFlight* flight) { return flight->when.begin; });
+    // What is in flight without a pause is looked at by itself, so that sorting costs little however many there are.
+    for (auto first = flights.begin(); first != flights.end();) {
+      Picoseconds end = (*first)->when.end;
+      auto next = first + 1;
+      for (; next != flights.end() && (*next)->when.begin < end; ++next) end = std::max(end, (*next)->when.end);
+      add(std::span{first, next});
+      first = next;
+    }
+    std::vector<StepSplit::Axis> axes;
+    for (const auto& [axis, time] : exposed_) axes.push_back({axis, time});
+    if (!axes.empty() && axes.front().axis < 0) std::rotate(axes.begin(), axes.begin() + 1, axes.end());
+    return axes;
   }
-  // A moment counts to the first of those in flight, in this order.
-  std::vector<const OperationFlight*> flights;
-  for (const OperationFlight& flight : times.flights) flights.push_back(&flight);
-  std::ranges::sort(flights, {}, [&](const OperationFlight* flight) {
-    return std::tuple{-last[flight->operation].count(), flight->operation, -flight->when.end.count(), flight->axis, flight->kind, flight->when.begin};
-  });
+
+ private:
   struct Change {
     Picoseconds at;
     std::size_t flight;
     bool begins;
   };
-  std::vector<Change> changes;
-  for (std::size_t f = 0; f < flights.size(); ++f)
-    changes.push_back({flights[f]->when.begin, f, true}), changes.push_back({flights[f]->when.end, f, false});
-  std::ranges::sort(changes, {}, &Change::at);
-  const CoveredBefore busy{times.core};
-  std::set<std::size_t> now;
-  Picoseconds at, busy_before;
-  for (const Change& change : changes) {
-    if (change.at > at) {
-      const Picoseconds busy_now = busy(change.at);
-      if (!now.empty()) exposed[flights[*now.begin()]->axis] += (change.at - at) - (busy_now - busy_before);
-      at = change.at, busy_before = busy_now;
+
+  void add(std::span<const OperationFlight*> flights) {
+    // A moment counts to the first of those in flight, in this order.
+    std::ranges::sort(flights, {}, [&](const OperationFlight* flight) {
+      return std::tuple{-last_[flight->operation].count(), flight->operation, -flight->when.end.count(), flight->axis, flight->kind, flight->when.begin};
+    });
+    changes_.clear();
+    for (std::size_t f = 0; f < flights.size(); ++f) changes_.push_back({flights[f]->when.begin, f, true}), changes_.push_back({flights[f]->when.end, f, false});
+    std::ranges::sort(changes_, {}, &Change::at);
+    std::set<std::size_t> now;
+    Picoseconds at = changes_.front().at;
+    Picoseconds busy_before = busy(at);
+    for (const Change& change : changes_) {
+      if (change.at > at) {
+        const Picoseconds busy_now = busy(change.at);
+        exposed_[flights[*now.begin()]->axis] += (change.at - at) - (busy_now - busy_before);
+        at = change.at, busy_before = busy_now;
+      }
+      if (change.begins)
+        now.insert(change.flight);
+      else
+        now.erase(change.flight);
     }
-    if (change.begins)
-      now.insert(change.flight);
-    else
-      now.erase(change.flight);
   }
-  std::vector<StepSplit::Axis> axes;
-  for (const auto& [axis, time] : exposed) axes.push_back({axis, time});
-  if (!axes.empty() && axes.front().axis < 0) std::rotate(axes.begin(), axes.begin() + 1, axes.end());
-  return axes;
-}
+
+  /// The time before a moment in which the core is at work; moments come in order.
+  Picoseconds busy(Picoseconds at) {
+    for (; core_ < times_.core.size() && times_.core[core_].end <= at; ++core_) whole_ += times_.core[core_].end - times_.core[core_].begin;
+    return core_ < times_.core.size() && times_.core[core_].begin < at ? whole_ + (at - times_.core[core_].begin) : whole_;
+  }
+
+  const DeviceTimes& times_;
+  std::vector<Picoseconds> last_;  // end of each operation
+  std::map<int, Picoseconds> exposed_;
+  std::vector<Change> changes_;
+  std::size_t core_ = 0;  // the first interval of the core that is not over
+  Picoseconds whole_;     // those before it
+};
+
+std::vector<StepSplit::Axis> exposed_by_axis(const DeviceTimes& times) { return ExposedByAxis{times}.run(); }
 
 /// By program: when its devices have done their last work and have received their last transfer. Empty: there is one program.
 std::vector<Picoseconds> ends_of_programs(const Model& model, const Timeline& timeline) {
