@@ -36,6 +36,7 @@ class ExposedByAxis {
       Picoseconds end = (*first)->when.end;
       auto next = first + 1;
       for (; next != flights.end() && (*next)->when.begin < end; ++next) end = std::max(end, (*next)->when.end);
+      in_flight_.push_back({(*first)->when.begin, end});
       add(std::span{first, next});
       first = next;
     }
@@ -44,6 +45,8 @@ class ExposedByAxis {
     if (!axes.empty() && axes.front().axis < 0) std::rotate(axes.begin(), axes.begin() + 1, axes.end());
     return axes;
   }
+  /// When something is in flight: sorted.
+  [[nodiscard]] const std::vector<Interval>& in_flight() const { return in_flight_; }
 
  private:
   struct Change {
@@ -86,11 +89,10 @@ class ExposedByAxis {
   std::vector<Picoseconds> last_;  // end of each operation
   std::map<int, Picoseconds> exposed_;
   std::vector<Change> changes_;
+  std::vector<Interval> in_flight_;
   std::size_t core_ = 0;  // the first interval of the core that is not over
   Picoseconds whole_;     // those before it
 };
-
-std::vector<StepSplit::Axis> exposed_by_axis(const DeviceTimes& times) { return ExposedByAxis{times}.run(); }
 
 /// By program: when its devices have done their last work and have received their last transfer. Empty: there is one program.
 std::vector<Picoseconds> ends_of_programs(const Model& model, const Timeline& timeline) {
@@ -121,11 +123,12 @@ std::vector<Picoseconds> ends_of_programs(const Model& model, const Timeline& ti
 /// `ends`: of programs; empty: there is one.
 StepSplit split_of_node(const Model& model, const Timeline& timeline, std::uint32_t node, const std::vector<Picoseconds>& ends) {
   const DeviceTimes times = device_times(model, timeline, node);
-  StepSplit split{times.parts, exposed_by_axis(times), {}, {}};
+  ExposedByAxis exposed{times};
+  StepSplit split{times.parts, exposed.run(), {}, {}};
   const Picoseconds idle = timeline.makespan - total(split.core) - exposed_communication(split);
   if (!ends.empty() && idle > Picoseconds{}) {
     std::vector<Interval> occupied = times.core;
-    for (const OperationFlight& flight : times.flights) occupied.push_back(flight.when);
+    occupied.insert(occupied.end(), exposed.in_flight().begin(), exposed.in_flight().end());
     occupied.insert(occupied.end(), times.dma.begin(), times.dma.end());
     occupied = merged(std::move(occupied));
     Picoseconds until = times.core.empty() ? Picoseconds{} : times.core.back().end;
@@ -153,7 +156,7 @@ StepSplit split_step(const Model& model, const Timeline& timeline, DeviceId devi
 }
 
 StepSplit split_call(const PlayedCall& call) {
-  StepSplit split{call.times.parts, exposed_by_axis(call.times), {}, {}};
+  StepSplit split{call.times.parts, ExposedByAxis{call.times}.run(), {}, {}};
   split.waiting = call.length - total(split);
   return split;
 }
