@@ -266,7 +266,7 @@ TEST(JaxNumbers, TheSchedulesOfTheModulesAreProven) {
       ADD_FAILURE() << to_text(made.error());
       continue;
     }
-    made->schedule.source = module_source(module, std::move(made->kernels), {});
+    made->schedule.source = module_source({module, module}, std::move(made->kernels), {});
     made->schedule.computes = SourceResults{};
     const auto lowered = lower(inline_calls(made->schedule), ring_or_line());
     ASSERT_TRUE(lowered) << to_text(lowered.error());
