@@ -54,7 +54,7 @@ TrainingRequest random_request(std::uint64_t seed, std::int64_t experts = 0) {
   const auto all = all_pipeline_schedules();
   request.pipelines = {std::string{name_of(all[rng.below(all.size())])}, std::string{name_of(all[rng.below(all.size())])}};
   request.virtual_stages = {1, 2};
-  if (test::sanitized) request.pipelines.pop_back(), request.remats.pop_back();
+  if (test::sanitized) request.pipelines.pop_back(), request.remats.pop_back(), request.microbatches.pop_back();
   std::vector<System> few;
   for (std::size_t s = 0; s < request.systems.size(); ++s)
     if (rng.below(3) == 0) few.push_back(request.systems[s]);
