@@ -363,7 +363,7 @@ class Signals(ProcessCase):
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_tune_says_what_it_knows_though_the_search_does_not_hear_the_signal(self):
-        pod = ["--machine", "tpu_v4", "--chips", "512", "--exhaustive", "--format", "json", "--threads", "1"]
+        pod = ["--machine", "tpu_v4", "--chips", "64", "--exhaustive", "--format", "json", "--threads", "1"]
         for words in (["--workload", "gpt3-block"], ["--training", "llama3-8b"]):
             for known in (False, True):
                 master, slave = pty.openpty()

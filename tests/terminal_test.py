@@ -128,12 +128,12 @@ class Progress(unittest.TestCase):
                 (["validate"], r"\d+ of \d+, [0-9.]+/s, \d+ s left: fits"),
                 ([*TRACED, folder + "/t.json"], r"\d+ of \d+, [0-9.e+]+/s, \d+ s left: writing the trace"),
                 ([*TRACED, folder + "/t.xplane.pb"], r"\d+ of \d+, [0-9.e+]+/s, \d+ s left: writing the trace"),
-                (["calibrate", *16 * [os.path.join(ROOT, "validation/datasets/gemm_bf16_h100/observations.csv")], "--base", "dgx_h100", "--slice", "1x8"], r"[23] of 4, [0-9.]+/s, \d+ s left: fitting"),
+                (["calibrate", *8 * [os.path.join(ROOT, "validation/datasets/gemm_bf16_h100/observations.csv")], "--base", "dgx_h100", "--slice", "1x8"], r"[23] of 4, [0-9.]+/s, \d+ s left: fitting"),
                 (["sweep", folder + "/s.textproto", "--store", folder + "/s.sqlite"], r"\[\d+/\d+\].* points/s, [0-9.]+ m?s left"),
             ):
                 with self.subTest(words[0]):
                     terminal = Terminal(words, columns=160)
-                    shown = terminal.read(until=told, seconds=60)
+                    shown = terminal.read(until=told, seconds=300)  # on a computer that is busy otherwise
                     status = terminal.stop()
                     self.assertRegex(shown, told)
                     self.assertEqual(status, 130)

@@ -351,7 +351,8 @@ class OtherPages(InBrowser):
         details = self.browser.find_element(By.CSS_SELECTOR, selector)
         self.browser.execute_script("arguments[0].open = true", details)
         self.drawn()
-        return [[cell.text for cell in row.find_elements(By.CSS_SELECTOR, "td")] for row in details.find_elements(By.CSS_SELECTOR, "tbody tr")]
+        # In the browser: a question of WebDriver for each cell takes minutes for thousands of rows.
+        return self.browser.execute_script("return [...arguments[0].querySelectorAll('tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.innerText.trim()))", details)
 
     def test_figures_of_a_comparison(self):
         self.open("compare")

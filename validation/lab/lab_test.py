@@ -186,6 +186,18 @@ class Studies(unittest.TestCase):
         self.assertEqual(found["a"]["seconds"], [0.02, 0.021])
         self.assertAlmostEqual(study.spread(found["a"]["seconds"]), 0.001 / 0.0205)
 
+    def test_what_is_measured_after_a_cut_has_a_line_of_its_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "measurements.csv")
+            whole = ",".join(study.COLUMNS) + "\na,4,2026-11-30T07:00:00Z,1.0,0.010000,0.020000\n"
+            row = "b,4,2026-11-30T07:00:05Z,1.0,0.010000,0.030000\n"
+            for cut in ("", row[:20]):
+                file.write_text(whole + cut, encoding="utf-8")
+                study.drop_cut_line(file)
+                with open(file, "a", encoding="utf-8") as more:
+                    more.write(row)
+                self.assertEqual(file.read_text(encoding="utf-8"), whole + row)
+
     def test_pairs_and_slice_counts_of_what_was_measured(self):
         class Found:
             folder = None

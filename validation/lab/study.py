@@ -50,9 +50,17 @@ def read_measured(folder):
     if not file.exists():
         return {}
     with open(file, encoding="utf-8", newline="") as text:
-        # A last line that was cut off is as if it was not there.
+        # A last line that was cut off (drop_cut_line()) is as if it was not there.
         whole = [line for line in text if line.endswith("\n") and not line.startswith("#")]
     return {row["run"]: {**row, "seconds": [float(one) for one in row["seconds"].split()]} for row in csv.DictReader(whole)}
+
+
+def drop_cut_line(file):
+    """A study that was killed may have left a part of a line: the next row would go on behind it."""
+    text = file.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    if len(whole) < len(text):
+        file.write_bytes(whole)
 
 
 def spread(seconds):
@@ -160,6 +168,8 @@ def study(name, options):
         if not known:
             head = f"# {conditions()}\n# load: the mean of one minute before the run; core_s: core tasks of the rank that has most, in the fastest run; seconds: every repeated time\n{','.join(COLUMNS)}\n"
             file.write_text(head, encoding="utf-8")
+        else:
+            drop_cut_line(file)
         began = time.monotonic()
         for number, (run, fields) in enumerate(left, 1):
             if machine is None and not run.startswith(survey.OF_SURVEY):

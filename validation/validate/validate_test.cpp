@@ -268,7 +268,7 @@ std::string predictions_text(const std::vector<DatasetValidation>& validations) 
 bool left_out(std::string_view dataset) {
   return test::sanitized && (dataset == "tpu_v5e_training" || dataset == "tpu_v5p_training" || dataset == "megatron_a100" || dataset == "megatron_a100_2021" ||
                              dataset == "bloom_a100" || dataset == "nemo_h100" || dataset == "palm_540b" || dataset == "mpi_2_ranks" ||
-                             dataset == "tpu_v5p_2x2_maxtext");
+                             dataset == "tpu_v5p_2x2_maxtext" || dataset == "tpu_v4_training" || dataset == "fsdp_h200" || dataset == "xla_gb200");
 }
 
 /// The predictions in a file, without those of what is left out.

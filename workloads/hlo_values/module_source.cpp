@@ -51,8 +51,8 @@ Expected<Numbers> values_of(const HloArray& array) {
 
 class ModuleSource final : public SourceModule {
  public:
-  ModuleSource(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels, std::map<std::string, int> branches)
-      : module_{std::move(module)}, kernels_{std::move(kernels)}, branches_{std::move(branches)} {}
+  ModuleSource(SourceModules modules, std::vector<HloKernel> kernels, std::map<std::string, int> branches)
+      : module_{std::move(modules.run)}, meant_{std::move(modules.meant)}, kernels_{std::move(kernels)}, branches_{std::move(branches)} {}
 
   Status execute(int operation, DeviceId device, std::span<const Numbers> reads, std::span<Numbers> writes) const override {
     const HloKernel& kernel = kernels_[static_cast<std::size_t>(operation)];
@@ -92,7 +92,7 @@ class ModuleSource final : public SourceModule {
   }
 
   Expected<Results> results(const std::vector<std::vector<Numbers>>& inputs, std::optional<Roundings> roundings, Cancellation stop) const override {
-    const HloComputation& entry = module_->entry_computation();
+    const HloComputation& entry = meant_->entry_computation();
     std::vector<std::vector<HloArrays>> parameters;
     for (const std::vector<Numbers>& of_device : inputs) {
       std::vector<HloArrays>& given = parameters.emplace_back();
@@ -110,7 +110,7 @@ class ModuleSource final : public SourceModule {
     }
     options.stop = stop;
     options.branches = branches_;
-    const auto made = interpret(*module_, parameters, options);
+    const auto made = interpret(*meant_, parameters, options);
     if (!made) return made.error();
     Results results;
     results.exact = options.arithmetic.integral && options.arithmetic.largest_sum <= exact_integers;
@@ -119,7 +119,7 @@ class ModuleSource final : public SourceModule {
       for (const HloArray& array : of_device) {
         if (bits_of(array.type) == 0) continue;
         auto values = values_of(array);
-        if (!values) return Diagnostic{{module_->file, 1, 1}, "result: " + values.error().message};
+        if (!values) return Diagnostic{{meant_->file, 1, 1}, "result: " + values.error().message};
         outputs.push_back(*std::move(values));
       }
     }
@@ -186,15 +186,15 @@ class ModuleSource final : public SourceModule {
     return problem(kernel, other_branch(kernel.instruction, taken, kernel.branch));
   }
 
-  std::shared_ptr<const HloModule> module_;
+  std::shared_ptr<const HloModule> module_, meant_;
   std::vector<HloKernel> kernels_;
   std::map<std::string, int> branches_;
 };
 
 }  // namespace
 
-std::shared_ptr<const SourceModule> module_source(std::shared_ptr<const HloModule> module, std::vector<HloKernel> kernels, std::map<std::string, int> branches) {
-  return std::make_shared<const ModuleSource>(std::move(module), std::move(kernels), std::move(branches));
+std::shared_ptr<const SourceModule> module_source(SourceModules modules, std::vector<HloKernel> kernels, std::map<std::string, int> branches) {
+  return std::make_shared<const ModuleSource>(std::move(modules), std::move(kernels), std::move(branches));
 }
 
 }  // namespace podsim

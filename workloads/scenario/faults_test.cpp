@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/test_cases.hpp"
 #include "sim/engine/des/des_engine.hpp"
 #include "tools/command/test_command.hpp"
 #include "workloads/scenario/testing.hpp"
@@ -79,7 +84,8 @@ TEST(Faults, ABrokenCableIsCutAtWhateverMeshLiesOverIt) {
   };
   const auto along_one = run("row=32", "row", "auto");
   EXPECT_EQ(along_one["rings"], "line along row/8:4, cut after 3");
-  for (const char* mesh : {"row=4,col=8", "row=16,col=2", "row=2,col=16"}) {
+  const std::vector<const char*> meshes{"row=4,col=8", "row=16,col=2", "row=2,col=16"};
+  for (const char* mesh : std::span{meshes}.first(test::cases<std::size_t>(3, 1))) {
     const auto on = run(mesh, "row,col", "auto");
     EXPECT_EQ(on["makespan_s"], along_one["makespan_s"]) << mesh << ": the same wires";
     EXPECT_NE(on["rings"], "detour") << mesh;
@@ -89,7 +95,8 @@ TEST(Faults, ABrokenCableIsCutAtWhateverMeshLiesOverIt) {
 }
 
 TEST(Faults, ABrokenCableCostsAsMuchWhateverMeshLiesOverIt) {
-  for (const std::string kind : {"all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all"}) {
+  const std::vector<std::string> kinds{"broadcast", "all-gather", "reduce-scatter", "reduce", "all-to-all"};
+  for (const std::string& kind : std::span{kinds}.first(test::cases<std::size_t>(5, 1))) {
     const auto time_of = [&](const std::string& mesh_and_axes) {
       return json_of("run --machine ideal --slice 4x8 --fail 0.0-3.0 --bytes 64MiB --algorithm auto --collective " + kind + mesh_and_axes)["makespan_s"];
     };
@@ -163,6 +170,7 @@ TEST(Faults, ADimensionThatAnAxisFoldsIsOpenedBehindTheCable) {
   const auto folded = json_of(on + " --mesh x=128"), named = json_of(on);
   EXPECT_EQ(folded["makespan_s"], named["makespan_s"]);
   EXPECT_EQ(folded["rings"], "line along x/32:4, cut after 3");
+  if (!test::cases(true, false)) return;
   const auto two = json_of("run --machine tpu_v4 --slice 4x4x8 --mesh x=16,y=8 --axis x,y --collective all-reduce --bytes 256MiB --fail 0.0.0-3.0.0");
   EXPECT_EQ(two["makespan_s"], named["makespan_s"]);
 }

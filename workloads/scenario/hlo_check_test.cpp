@@ -132,6 +132,16 @@ TEST(HloCheck, BlocksInTheWrongPlaceAreNoProduct) {
   EXPECT_THAT(to_text(report.problems), HasSubstr("the result is wrong"));
 }
 
+TEST(HloCheck, ARewrittenModuleIsHeldToTheOneThatWasGiven) {
+  HloSpec spec = numbers_of(ring_of_products(4, 4, "%of_trip"));  // as a rewrite that is wrong would leave it
+  spec.original = numbers_of(ring_of_products(4, 4)).module;
+  const CheckReport report = checked(ring(4), spec);
+  EXPECT_FALSE(report.ok);
+  EXPECT_THAT(to_text(report.problems), HasSubstr("the result is wrong"));
+  spec.module = spec.original;
+  EXPECT_TRUE(checked(ring(4), spec).ok);
+}
+
 TEST(HloCheck, WrongKernelsAreNoProduct) {
   const std::string right = ring_of_products(4, 4), ring_of_four = "{{0,1},{1,2},{2,3},{3,0}}";
   const auto is_product = [&](const std::string& from, const std::string& to) {

@@ -188,7 +188,7 @@ Expected<Problem> make(const System& system, const HloSpec& spec) {
   auto made = hlo_schedule(*spec.module, system.mesh, options);
   if (!made) return made.error();
   if (options.values) {
-    made->schedule.source = module_source(spec.module, std::move(made->kernels), options.counts.branches);
+    made->schedule.source = module_source({spec.module, spec.original ? spec.original : spec.module}, std::move(made->kernels), options.counts.branches);
     made->schedule.computes = SourceResults{};
   }
   if (spec.equals) {

@@ -121,6 +121,7 @@ struct HloSpec {
   std::optional<CollectivePolicy> collectives{};  // nullopt: usual_collectives()
   std::vector<std::string> assumed{};   // of its system, in sentences: KnownModule
   std::vector<std::string> rewritten{}; // what `module` has in place of the text's instructions, in sentences
+  std::shared_ptr<const HloModule> original{};  // the text's, where `module` is made from it: what a check on numbers compares with; null: `module`
   bool order_given = true;              // whether anybody says on which device each partition runs; else the mesh's order is assumed
   std::optional<ProgramText> equals{};  // what it should compute: its parameters are the inputs, its results the outputs, in order. Of schedules with values
 };

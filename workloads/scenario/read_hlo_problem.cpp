@@ -74,6 +74,7 @@ bool rewrites(const Fields& fields, std::string_view word) {
 /// The rewrites that make another module of it; the others are made while it is written as a schedule.
 Status rewrite_module(const Fields& fields, HloSpec& spec) {
   if (fields.has("combine_threshold") && !rewrites(fields, "combine")) return Diagnostic{fields.where("combine_threshold"), "belongs to `rewrite` combine"};
+  if (rewrites(fields, "prefetch") || rewrites(fields, "combine")) spec.original = spec.module;
   if (rewrites(fields, "prefetch")) {
     PrefetchedModule prefetched = prefetch_gathers(*spec.module);
     spec.rewritten.push_back(prefetched.gathers == 0 ? fmt::format("no all-gather of a loop can begin in the trip before{} (`rewrite` prefetch)", prefetched.others > 0 ? fmt::format(": {} need what that computes", prefetched.others) : "")

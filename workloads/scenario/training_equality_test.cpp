@@ -17,7 +17,7 @@ namespace training_equality {
 using testing::random_training_step, testing::system_of;
 
 /// PODSIM_TRAINING_STEPS=10000 tries so many, from the seed PODSIM_TRAINING_FIRST on, so that a campaign can be run in pieces. One in twenty is not small.
-std::uint64_t steps_to_try() { return test::asked<std::uint64_t>("PODSIM_TRAINING_STEPS", test::cases(2000U, 8U)); }
+std::uint64_t steps_to_try() { return test::asked<std::uint64_t>("PODSIM_TRAINING_STEPS", test::cases(1000U, 8U)); }
 std::uint64_t first_step() { return test::asked<std::uint64_t>("PODSIM_TRAINING_FIRST", 0U); }
 
 /// A machine whose memory is short beside transfers, at times; one in four takes time of the core for its transfers.
