@@ -108,7 +108,7 @@ class SharedByACluster(unittest.TestCase):
             self.same_as_alone(podsim.sweep(SPEC, store=path, client=client))
 
     def test_a_shared_search_finds_the_same(self):
-        search = {"machine": "tpu_v4", "chips": 16, "workload": "gpt3-block", "threads": 1}
+        search = {"machine": "tpu_v4", "chips": 64, "workload": "gpt3-block", "threads": 1}
         with cluster(2) as local, Client(local) as client:
             for how in ({"exhaustive": True}, {}):
                 alone, shared = podsim.tune(**search, **how).to_dict(), podsim.tune(**search, **how, client=client).to_dict()

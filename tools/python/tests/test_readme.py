@@ -27,7 +27,7 @@ SMALLER = {
     "podsim validate": "podsim validate tpu_v5p_ppermute",
     "podsim compare --machine tpu_v4 --slice 16x16,32x8 --gemm m=524288,n=49152,k=12288 --algorithms all --dataflow os,ls,rs --slice-count 1,4,16": "podsim compare "
     "--machine tpu_v4 --slice 4x4,8x2 --gemm m=32768,n=3072,k=768 --algorithms all --dataflow os,ls,rs --slice-count 1,4",
-    "podsim tune --machine tpu_v4 --chips 256 --workload gpt3-block -o plan.textproto": "podsim tune --machine tpu_v4 --chips 16 --workload gpt3-block -o plan.textproto",
+    "podsim tune --machine tpu_v4 --chips 256 --workload gpt3-block -o plan.textproto": "podsim tune --machine tpu_v4 --chips 64 --workload gpt3-block -o plan.textproto",
     "podsim compare --machine tpu_v4 --slice 32x8,16x16 --workload gpt3-block --algorithms collective,meshslice,wang": "podsim compare --machine tpu_v4 --slice 8x2,4x4 "
     "--workload gpt3-block --algorithms collective,meshslice,wang",
 }
