@@ -31,7 +31,8 @@ function scaleOf(values, {log, log2, names, text, fromZero}) {
 }
 
 /** `series`: {name, points: [{x, y, text}], joined, hollow, look}, which is its number unless it looks like another; points without two
- * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `limits`: {x, name}, vertical lines. `x` and `y` are axes: {label, text, log, log2, names, fromZero}; values of an axis of names are their numbers in it. */
+ * numbers are left out. `lines`: {name, of, dash}, y as a function of x. `limits`: {x, name}, vertical lines. `x` and `y` are axes: {label, text, values, log, log2, names,
+ * fromZero}; values of an axis of names are their numbers in it. `values` are what an axis reaches over, if these are not those of the points. */
 class Scatter {
   constructor({x, y, series, lines = [], limits = [], label}) {
     Object.assign(this, {x, y, series, lines, limits});
@@ -55,7 +56,8 @@ class Scatter {
   draw(width) {
     if (this.count === 0) return;
     const height = Math.min(Math.max(width * 0.5, 260), 420), left = 78, bottom = 40, top = 8, right = 12;
-    const x = scaleOf([...this.points, ...this.limits].map((p) => p.x), this.x), y = scaleOf([...this.points.map((p) => p.y), ...this.lines.flatMap(({of}) => this.ends().map(of))], this.y);
+    const x = scaleOf([...(this.x.values ?? this.points.map((p) => p.x)), ...this.limits.map((p) => p.x)], this.x);
+    const y = scaleOf([...(this.y.values ?? this.points.map((p) => p.y)), ...this.lines.flatMap(({of}) => this.ends().map(of))], this.y);
     const atX = (value) => left + x.at(value) * (width - left - right), atY = (value) => height - bottom - y.at(value) * (height - bottom - top);
     this.places = this.points.map((p) => [atX(p.x), atY(p.y)]);
     const parts = [];

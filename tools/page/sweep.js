@@ -85,6 +85,9 @@ function firstColumns(columns, rows, numbers, groups) {
   return {x, y, colour};
 }
 
+const noFacets = "none";
+
+/** All points in one chart, or in one for each value of a column, whose axes are alike. */
 function points({result}) {
   const {columns} = result, rows = withNumbers(columns, result.rows);
   const varied = columns.filter((column) => column !== "point" && new Set(rows.map((row) => row[column])).size > 1);
@@ -92,32 +95,36 @@ function points({result}) {
   const sweptNames = sweptColumns({columns, rows}).filter((column) => !numbers.includes(column));
   const groups = varied.filter((column) => new Set(rows.map((row) => row[column])).size <= 12);
   if (numbers.length < 2) return null;
-  const chosen = firstColumns(columns, rows, numbers, groups), swept = sweptColumns({columns, rows}), sizes = columns.filter((column) => result.rows.some((row) => typeof row[column] === "string" && bytesOf(row[column]) !== null));
+  const chosen = {...firstColumns(columns, rows, numbers, groups), facet: noFacets}, swept = sweptColumns({columns, rows}), sizes = columns.filter((column) => result.rows.some((row) => typeof row[column] === "string" && bytesOf(row[column]) !== null));
   if (!swept.includes(chosen.x) && sweptNames.length > 0) chosen.x = importances(result).map(({column}) => column).find((column) => sweptNames.includes(column)) ?? chosen.x;
   const place = make("div");
   const draw = () => {
     const isNames = sweptNames.includes(chosen.x), across = isNames ? [...new Set(rows.map((row) => row[chosen.x]).filter((value) => value !== null && value !== undefined))].map(String).sort() : [];
     const xOf = (row) => isNames ? (row[chosen.x] === null || row[chosen.x] === undefined ? null : across.indexOf(String(row[chosen.x]))) : row[chosen.x];
     const shown = rows.filter((row) => isNumber(xOf(row)) && isNumber(row[chosen.y])), names = [...new Set(shown.map((row) => row[chosen.colour]))];
+    const facets = chosen.facet === noFacets ? [] : [...new Set(shown.map((row) => row[chosen.facet]))];
     if (shown.length === 0) return place.replaceChildren(make("p", {}, "No point has both numbers."));
     const axis = (column) => {
       if (isNames && column === chosen.x) return {label: columnText(column), names: across};
       const values = shown.map((row) => row[column]), least = leastOf(values);
       const counts = swept.includes(column) && values.every((value) => Number.isInteger(value)), text = (value) => /bytes/.test(column) || sizes.includes(column) ? exactBytes(value) : cellText(column, value);
-      return {label: columnText(column), text: counts ? text : (value) => cellText(column, value), log2: counts && least > 0 && mostOf(values) > 4 * least, log: !counts && least > 0 && mostOf(values) > 20 * least};
+      return {label: columnText(column), values, text: counts ? text : (value) => cellText(column, value), log2: counts && least > 0 && mostOf(values) > 4 * least, log: !counts && least > 0 && mostOf(values) > 20 * least};
     };
     const told = varied.filter((column) => !/_s$|events|tasks|flops/.test(column));
     const inputs = (row) => told.filter((column) => row[column] !== null).slice(0, 9).map((column) => `${column} ${cellText(column, row[column])}`).join(", ");
     const point = (row) => ({x: xOf(row), y: row[chosen.y], text: `point ${row.point}: ${cellText(chosen.y, row[chosen.y])}; ${inputs(row)}${pointOver(row) ? "; does not fit in memory" : ""}`});
-    const part = (name, look, over) => ({name: `${chosen.colour ?? ""} ${cellText(chosen.colour, name) || "-"}${over ? " (does not fit in memory)" : ""}`, look, hollow: over,
-      points: shown.filter((row) => row[chosen.colour] === name && pointOver(row) === over).map(point)});
-    const series = names.flatMap((name, n) => [part(name, n, false), part(name, n, true)]).filter(({points: drawn}) => drawn.length > 0);
-    place.replaceChildren(new Scatter({x: axis(chosen.x), y: axis(chosen.y), series, label: `${chosen.y} against ${chosen.x}`}).element);
+    const part = (among, name, look, over) => ({name: `${chosen.colour ?? ""} ${cellText(chosen.colour, name) || "-"}${over ? " (does not fit in memory)" : ""}`, look, hollow: over,
+      points: among.filter((row) => row[chosen.colour] === name && pointOver(row) === over).map(point)});
+    const plot = (among, of) => new Scatter({x: axis(chosen.x), y: axis(chosen.y), label: `${chosen.y} against ${chosen.x}${of}`,
+      series: names.flatMap((name, n) => [part(among, name, n, false), part(among, name, n, true)]).filter(({points: drawn}) => drawn.length > 0)}).element;
+    if (facets.length === 0) return place.replaceChildren(plot(shown, ""));
+    const title = (value) => `${columnText(chosen.facet)} ${cellText(chosen.facet, value) || "-"}`;
+    place.replaceChildren(make("div", {class: "facets"}, facets.map((value) => make("div", {}, make("h3", {}, title(value)), plot(shown.filter((row) => row[chosen.facet] === value), `, ${title(value)}`)))));
   };
   const choose = (key) => (value) => { chosen[key] = value; draw(); };
   draw();
   const choosers = [chooser("across", [...numbers, ...sweptNames], chosen.x, choose("x")), chooser("up", numbers, chosen.y, choose("y"))];
-  if (groups.length > 0) choosers.push(chooser("marks", groups, chosen.colour, choose("colour")));
+  if (groups.length > 0) choosers.push(chooser("marks", groups, chosen.colour, choose("colour")), chooser("facets", [noFacets, ...groups], noFacets, choose("facet")));
   return section("points", "Points", make("div", {class: "tools"}, choosers), place);
 }
 

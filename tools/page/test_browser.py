@@ -487,6 +487,28 @@ class OtherPages(InBrowser):
         self.assertIn("peak memory bytes", self.browser.find_element(By.CSS_SELECTOR, "#points svg[role=application]").text)
         self.assertEqual(len(self.table("#all details")), 8)
 
+    def test_facets_of_a_sweep_have_one_chart_per_value_with_the_same_axes(self):
+        self.open("sweep")
+        rows = [row for row in json.loads(podsim(self.folder, "sweep --store small.sqlite --export json"))["rows"] if row["status"] == "done"]
+        by_algorithm = [sum(row["algorithm"] == name for row in rows) for name in dict.fromkeys(row["algorithm"] for row in rows)]
+        choosers = self.browser.find_elements(By.CSS_SELECTOR, "#points select")
+        choosers[0].send_keys("peak_memory_bytes")
+        choosers[3].send_keys("algorithm")
+        self.drawn()
+        charts = self.browser.find_elements(By.CSS_SELECTOR, "#points .facets > div")
+        self.assertEqual([chart.find_element(By.TAG_NAME, "h3").text for chart in charts], [f"algorithm {name}" for name in dict.fromkeys(row["algorithm"] for row in rows)])
+        ticks = [[text.text for text in chart.find_elements(By.CSS_SELECTOR, "svg[role=application] text.faint")] for chart in charts]
+        self.assertEqual(ticks, [ticks[0]] * len(charts))
+        drawn = [sum(path.get_attribute("d").count("M") for path in chart.find_elements(By.CSS_SELECTOR, "svg[role=application] path")) for chart in charts]
+        self.assertEqual(drawn, by_algorithm, "each point is in its own chart; circles and squares have one M each")
+        for width in (1400, 500):
+            self.browser.set_window_size(width, 1000)
+            self.drawn()
+            self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
+            self.screenshot(f"facets_{width}", self.browser.find_element(By.ID, "points"))
+        self.browser.set_window_size(1280, 1000)
+        self.check_contrast("facets")
+
     def test_marks_points_of_a_sweep_that_do_not_fit(self):
         (self.folder / "large.textproto").write_text(LARGE_SWEEP)
         podsim(self.folder, "sweep large.textproto --store large.sqlite --record large.record --quiet")
