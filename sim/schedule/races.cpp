@@ -88,6 +88,10 @@ class RaceFinder {
     Diagnostic diagnostic;
   };
 
+  static bool is_opaque(const Op& op) {
+    const auto* local = std::get_if<Local>(&op);
+    return local != nullptr && local->kind == LocalKind::opaque;
+  }
   const Op& op(std::uint32_t program, TaskId task) const { return schedule_.programs[program].tasks[task.index()].op; }
 
   void add(const Event& event) {
@@ -104,7 +108,7 @@ class RaceFinder {
       if (other.activity == access.activity) {  // reads come before writes
         if (other.write)
           report(conflict);
-        else if (!(other.elementwise && other.box == access.box))
+        else if (!is_opaque(op(event.program, event.task)) && !(other.elementwise && other.box == access.box))
           report_overwritten_operand(conflict);
         return false;
       }

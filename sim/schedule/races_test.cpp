@@ -65,6 +65,15 @@ TEST(Races, ElementwiseKindsWorkInPlaceInTheSameRegionAlone) {
   EXPECT_EQ(races_of(swiglu_grad, {0, 10, 20}, {20, 5}), 2u);
 }
 
+TEST(Races, OpaqueOperationsWriteOverTheirOperandsAsTheirCompilerSays) {
+  Writer w{ring(1)};
+  const BufferId a = w.scratch("a", {40});
+  const TaskId fusion = w.add("fusion", Local{LocalKind::opaque, {part(a, 0, 10)}, {part(a, 5, 10)}});
+  EXPECT_TRUE(validate(w.schedule).ok());
+  w.add("twice", Local{LocalKind::opaque, {part(a, 20, 5)}, {part(a, 25, 10), part(a, 30, 10)}}, {after(fusion)});
+  EXPECT_EQ(validate(w.schedule).races.size(), 1U) << "results never overlap";
+}
+
 TEST(Races, AnOptimiserWorksInPlace) {
   const auto races_of = [](std::int64_t parameters, std::int64_t m, std::int64_t v) {
     Writer w{ring(1)};
