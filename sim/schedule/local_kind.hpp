@@ -191,7 +191,8 @@ struct LocalTraits {
   LocalShapes* shapes = shapes::counts_of_result;
   DTypeSet dtypes = dtypes::real;  // that each operand may have, if `shapes` does not say more
   LocalTraffic* traffic = traffic_of_region;
-  int in_place = 0;     // a result may be the same region as one of the first `in_place` reads (elementwise). It may overlap no other read
+  int in_place = 0;     // a result may be the same region as one of the first `in_place` reads (elementwise). It may overlap no other read, but for:
+  bool over_reads = false;  // results may lie over reads in any way: a compiler has laid them there, as fusions that update a part of an array in place
   bool factor = false;  // `factor` has a meaning and is always printed
   bool any_count = false;  // it takes any number of reads and writes; `reads` and `writes` are 0
 };
@@ -302,7 +303,7 @@ inline constexpr std::array<LocalTraits, local_kind_count> local_table{{
     {.kind = LocalKind::adamw, .name = "adamw", .reads = 4, .writes = 3, .category = "optimiser", .flops = per_element<16>, .shapes = shapes::adamw,
      .in_place = 4},
     {.kind = LocalKind::opaque, .name = "opaque", .reads = 0, .writes = 0, .category = "opaque", .flops = opaque_flops, .shapes = shapes::opaque,
-     .dtypes = dtypes::any, .in_place = 1 << 30, .any_count = true},
+     .dtypes = dtypes::any, .over_reads = true, .any_count = true},
 }};
 
 /// Whether a table has one row per kind, in the order of the enumerators.

@@ -62,7 +62,8 @@ class RaceFinder {
   struct Access {
     std::uint32_t activity;
     TaskId task;
-    bool write, received, elementwise;
+    bool write, received;
+    OverRead results;
     Box box;
   };
   /// A touch by an activity, on a device.
@@ -88,10 +89,6 @@ class RaceFinder {
     Diagnostic diagnostic;
   };
 
-  static bool is_opaque(const Op& op) {
-    const auto* local = std::get_if<Local>(&op);
-    return local != nullptr && local->kind == LocalKind::opaque;
-  }
   const Op& op(std::uint32_t program, TaskId task) const { return schedule_.programs[program].tasks[task.index()].op; }
 
   void add(const Event& event) {
@@ -99,7 +96,7 @@ class RaceFinder {
     const std::size_t buffer = touch.region.buffer.index();
     if (!written_[event.program][buffer]) return;  // inputs: only ever read
     const Coordinates at = schedule_.mesh.coordinates(event.device);
-    Access access{event.activity, event.task, touch.write, event.received, touch.elementwise, evaluate(touch.region, at)};
+    Access access{event.activity, event.task, touch.write, event.received, touch.results, evaluate(touch.region, at)};
     BoxList<Access>& earlier = accesses_[event.device.index()][buffer];
     earlier.remove_overlapping(access.box, [&](const Access& other) {
       if (!access.write && !other.write) return false;
@@ -108,7 +105,7 @@ class RaceFinder {
       if (other.activity == access.activity) {  // reads come before writes
         if (other.write)
           report(conflict);
-        else if (!is_opaque(op(event.program, event.task)) && !(other.elementwise && other.box == access.box))
+        else if (other.results == OverRead::nothing || (other.results == OverRead::same_region && other.box != access.box))
           report_overwritten_operand(conflict);
         return false;
       }

@@ -15,8 +15,7 @@ struct Races {
 };
 
 /// A race: two tasks touch overlapping regions, one of them writes, and neither happens before the other; or two results of one task overlap; or a
-/// result overlaps an operand that LocalTraits::in_place does not allow (a blocked product or a copy would read its own writes).
-/// An opaque operation may write over what it reads in any way: a compiler has laid its results there, as fusions that update a part of an array in place.
+/// result overlaps an operand that LocalTraits::in_place and over_reads do not allow (a blocked product or a copy would read its own writes).
 ///
 /// `order` is a complete topological order of the graph. The search ends after 100 races.
 /// Cost: one comparison per pair of accesses to one buffer that overlap or lie near each other, and a backward search per conflict, short where edges

@@ -10,10 +10,13 @@ namespace podsim {
 /// Where a transfer touches a region: at its sender or at its receiver. All else is here.
 enum class Side { here, source, target };
 
+/// Of a read: what of it the operation's results may lie over.
+enum class OverRead { nothing, same_region, anything };
+
 struct Touch {
   const Region& region;
   bool write = false;
-  bool elementwise = false;  // a read: results may be made over it, element by element
+  OverRead results = OverRead::nothing;
   Side side = Side::here;
 };
 
@@ -23,13 +26,14 @@ void for_each_touch(const Op& op, Visit visit) {
   std::visit(Overloaded{
                  [&](const Matmul& m) { visit(Touch{m.left}), visit(Touch{m.right}), visit(Touch{m.out, true}); },
                  [&](const Local& l) {
-                   const int in_place = traits_of(l.kind).in_place;
-                   for (std::size_t r = 0; r < l.reads.size(); ++r) visit(Touch{l.reads[r], false, static_cast<int>(r) < in_place});
+                   const auto& traits = traits_of(l.kind);
+                   for (std::size_t r = 0; r < l.reads.size(); ++r)
+                     visit(Touch{l.reads[r], false, traits.over_reads ? OverRead::anything : static_cast<int>(r) < traits.in_place ? OverRead::same_region : OverRead::nothing});
                    for (const Region& region : l.writes) visit(Touch{region, true});
                  },
-                 [&](const Shift& s) { visit(Touch{s.source, false, false, Side::source}), visit(Touch{s.target, true, false, Side::target}); },
-                 [&](const Send& s) { visit(Touch{s.source, false, false, Side::source}); },
-                 [&](const Recv& r) { visit(Touch{r.target, true, false, Side::target}); },
+                 [&](const Shift& s) { visit(Touch{s.source, false, OverRead::nothing, Side::source}), visit(Touch{s.target, true, OverRead::nothing, Side::target}); },
+                 [&](const Send& s) { visit(Touch{s.source, false, OverRead::nothing, Side::source}); },
+                 [&](const Recv& r) { visit(Touch{r.target, true, OverRead::nothing, Side::target}); },
                  [&](const Collective& c) { visit(Touch{c.input}), visit(Touch{c.output, true}); },
                  [](const Call&) {},
              },

@@ -87,7 +87,6 @@ TEST(Diagnose, TheLogOfAnOperator) {
 
 // Between a quarter and a half: neither of them fits.
 TEST(Diagnose, APartOfTheRateThatWasNotTriedIsFound) {
-  if (!test::cases(true, false)) GTEST_SKIP() << "with sanitizers: its paths are those of the other tests";
   const System healthy = nodes("4x8");
   std::vector<Observation> rows = rows_of(healthy, {16, 256, 1024});
   const auto hypotheses = hypotheses_of(rows, healthy);

@@ -124,7 +124,7 @@ TEST(Tuner, PruningByAnyAlgorithmChangesNoPlan) {
   EXPECT_GE(fewer, test::cases(6, 0));
 }
 
-/// A dozen problems (two where there are sanitizers), 40 runs each. PODSIM_TUNED_PROBLEMS=100 tries so many, 400 runs each.
+/// A dozen problems (one where there are sanitizers), 40 runs each. PODSIM_TUNED_PROBLEMS=100 tries so many, 400 runs each.
 TEST(Tuner, IsNotBeatenByRunsByHand) {
   const auto problems = test::asked<std::uint64_t>("PODSIM_TUNED_PROBLEMS", test::cases<std::uint64_t>(12, 1));
   expect_never_beaten(problems, problems > 12 ? 400 : 40);
