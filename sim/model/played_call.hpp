@@ -90,6 +90,8 @@ struct PlayedCall {
   std::vector<ScratchChange> scratch;
   Bytes sent, received;                                // by each device
   double memory_bytes = 0;                             // that each device moves through its memory
+  double drawn_beside_core = 0;                        // of a memory by the function's transfers, bytes per second at most,
+  double fastest_beside_core = 0;                      // and the fastest of them
   struct Axis {                                        // traffic along a mesh axis, as AxisMetrics
     int axis = 0;
     double link_bytes = 0;

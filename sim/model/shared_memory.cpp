@@ -239,6 +239,21 @@ bool memory_may_be_short(const Model& model, const Orbits* orbits) {
   return *works + *transfers * chip.transfer_memory_passes > chip.hbm_bandwidth.count();
 }
 
+DrawnBesideCores drawn_beside_cores(const Model& model) {
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  const auto transfers = drawn_by_transfers(model, nullptr);
+  if (!drawn_by_works(model) || !transfers) return {endless, endless};
+  DrawnBesideCores drawn{*transfers * model.machine->chip.transfer_memory_passes};
+  for (std::uint32_t p = 0; p < model.costs.size(); ++p)
+    for (std::size_t t = 0; t < model.costs[p].size(); ++t) {
+      const TaskCost& cost = model.costs[p][t];
+      const Participants& who = model.deployment.who(p, t);
+      for (std::size_t l = 0; l < who.to.size() && cost.kind == TaskCost::Kind::transfer; ++l)
+        if (who.does(l)) drawn.fastest = std::max(drawn.fastest, model.path(cost, l).bottleneck.count());
+    }
+  return drawn;
+}
+
 void share_memory(Model& model, const Orbits* orbits) { MemorySharer{model, orbits}.run(); }
 
 }  // namespace podsim

@@ -18,6 +18,12 @@ void share_memory(Model& model, const Orbits* orbits = nullptr);
 /// of a device could draw at once. (Engines look again at every moment.)
 bool memory_may_be_short(const Model& model, const Orbits* orbits = nullptr);
 
+/// What goes on beside cores may draw of one memory, in bytes per second: all of it at once, at most, and the fastest of it. Infinite where nothing limits it.
+struct DrawnBesideCores {
+  double all = 0, fastest = 0;
+};
+DrawnBesideCores drawn_beside_cores(const Model& model);
+
 /// Whether the arrival of what a local node sends by a task adds to what is there: it then also reads the receiver's memory.
 bool arrival_adds(const Model& model, std::uint32_t program, std::size_t task, std::size_t local);
 

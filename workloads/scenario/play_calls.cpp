@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -56,6 +57,8 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   call.received = device.received;
   call.operations = measure_operations(*model, *timeline, model->device_of[node]);
   for (const OperationMetrics& operation : call.operations) call.memory_bytes += operation.memory_bytes;
+  const DrawnBesideCores drawn = drawn_beside_cores(*model);
+  call.drawn_beside_core = drawn.all, call.fastest_beside_core = drawn.fastest;
   for (const AxisMetrics& axis : metrics.axes) call.axes.push_back({axis.axis, axis.link_bytes, axis.transfers});
   return std::optional<PlayedCall>{std::move(call)};
 }
@@ -267,7 +270,6 @@ class Inexactness {
     for (std::uint32_t p = 0; p < model.costs.size(); ++p) {
       times_.emplace_back(model, timeline, p);
       for (InexactCalls* found : {&found_.by_links, &found_.by_memory}) found->chosen.emplace_back(model.costs[p].size(), false);
-      found_.longer.emplace_back(model.costs[p].size());
     }
   }
 
@@ -315,6 +317,7 @@ class Inexactness {
 
   /// A transfer of a program reads the memory of its sender and writes that of its receiver. dma tasks draw memory, too.
   void look_at_memory() {
+    uses_.resize(model_.nodes());
     for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
       for (std::size_t t = 0; t < model_.costs[p].size(); ++t) {
         const TaskCost& cost = model_.costs[p][t];
@@ -324,41 +327,84 @@ class Inexactness {
         const double passes = model_.machine->chip.transfer_memory_passes;
         each_activity(p, t, [&](std::size_t l, const Interval& when) {
           const std::uint32_t node = model_.deployment.programs[p].devices[l];
-          if (works) return use_memory(node, p, t, when, cost.memory_bytes);
-          const double arrives = (arrival_adds(model_, p, t, l) ? 2 : 1) * passes;
-          found_.transfers_wait = found_.transfers_wait || arrives * model_.path(cost, l).bottleneck.count() > 0.25 * model_.machine->chip.hbm_bandwidth.count();
-          use_memory(node, p, t, when, passes * cost.flow_bytes);
-          use_memory(who.to[l], p, t, when, arrives * cost.flow_bytes);
+          if (works) return use_memory(node, p, t, {when, cost.memory_bytes, 1, cost.memory_bytes / (cost.work - cost.launch - cost.rest).count()});
+          const double arrives = (arrival_adds(model_, p, t, l) ? 2 : 1) * passes, rate = model_.path(cost, l).bottleneck.count();
+          use_memory(node, p, t, {when, passes * cost.flow_bytes, passes, rate});
+          use_memory(who.to[l], p, t, {when, arrives * cost.flow_bytes, arrives, rate});
         });
       }
-    for (const auto& [call, seconds] : drawn_) {
-      Seconds& longer = found_.longer[call.program][call.task];
-      longer = std::max(longer, seconds);
-    }
+    for (std::vector<Use>& uses : uses_) found_.transfers_wait = found_.transfers_wait || !leaves_enough(uses);
+    for (std::uint32_t node = 0; node < uses_.size() && !found_.transfers_wait; ++node) add_waits(node);
+    for (std::uint32_t p = 0; p < model_.costs.size(); ++p)
+      for (std::size_t t = 0; t < model_.costs[p].size(); ++t)
+        if (found_.by_memory.chosen[p][t] && !found_.by_links.chosen[p][t]) found_.waiting.push_back({p, t, waits_[{p, t}]});
+    std::ranges::stable_sort(found_.waiting, std::greater{}, &InexactPlay::Waiting::at_most);
   }
 
+  /// What draws a node's memory: at most `times` its rate.
+  struct Use {
+    Interval when;
+    double bytes = 0, times = 0, rate = 0;  // per second
+    bool beside_call = false;
+    double drawn_in_calls = 0, fastest_in_calls = 0;  // beside their cores
+    double others = 0;                                // at the same time
+
+    /// Bytes per second of all but the cores.
+    [[nodiscard]] double all() const { return times * rate + others + drawn_in_calls; }
+  };
+
   /// That of a node, by a task of program `user`.
-  void use_memory(std::uint32_t node, std::uint32_t user, std::size_t task, const Interval& when, double bytes) {
+  void use_memory(std::uint32_t node, std::uint32_t user, std::size_t task, Use use) {
+    if (use.times == 0) return;
     const std::uint32_t program = model_.deployment.places[node].program;
-    times_[program].each_during(when, [&](std::size_t call) {
-      drawn_[{program, call, node}] += Seconds{bytes / model_.machine->chip.hbm_bandwidth.count()};
+    times_[program].each_during(use.when, [&](std::size_t call) {
+      const PlayedCall& played = *model_.call(program, call);
+      use.beside_call = true;
+      use.drawn_in_calls = std::max(use.drawn_in_calls, played.drawn_beside_core), use.fastest_in_calls = std::max(use.fastest_in_calls, played.fastest_beside_core);
       choose(found_.by_memory, program, call, [&] {
         return fmt::format("{} uses the memory of {} at the same time", name_of_task(model_, user, task), name_of_task(model_, program, call));
       });
     });
+    uses_[node].push_back(use);
   }
 
-  struct CallOnNode {
-    std::uint32_t program = 0;
-    std::size_t task = 0;
-    std::uint32_t node = 0;
-    friend auto operator<=>(const CallOnNode&, const CallOnNode&) = default;
-  };
+  /// Whether all uses beside calls, and what goes on beside the core in those calls, get their rates. The memory raises the rates of all that share it together, so they do if there is enough
+  /// for all of them where the core's operation draws as much as the fastest. Sums `others` up.
+  [[nodiscard]] bool leaves_enough(std::vector<Use>& uses) const {
+    std::ranges::sort(uses, {}, [](const Use& use) { return use.when.begin; });
+    const auto has_enough = [&](const Use& use) {
+      return !use.beside_call || use.all() + std::max(use.rate, use.fastest_in_calls) <= model_.machine->chip.hbm_bandwidth.count();
+    };
+    std::vector<Use*> active;
+    for (Use& use : uses) {
+      std::erase_if(active, [&](const Use* other) { return other->when.end <= use.when.begin; });
+      for (Use* other : active) {
+        other->others += use.times * use.rate, use.others += other->times * other->rate;
+        if (!has_enough(*other)) return false;
+      }
+      if (!has_enough(use)) return false;
+      active.push_back(&use);
+    }
+    return true;
+  }
+
+  /// The core's operations make up for what a use takes from them at the rate that all uses leave. Devices of a call that has transfers wait for each other's waits, too.
+  void add_waits(std::uint32_t node) {
+    const std::uint32_t program = model_.deployment.places[node].program;
+    std::map<std::size_t, Seconds> waits;
+    for (const Use& use : uses_[node])
+      times_[program].each_during(use.when, [&](std::size_t call) { waits[call] += Seconds{use.bytes / (model_.machine->chip.hbm_bandwidth.count() - use.all())}; });
+    for (const auto& [call, seconds] : waits) {
+      Seconds& most = waits_[{program, call}];
+      most = model_.call(program, call)->drawn_beside_core > 0 ? most + seconds : std::max(most, seconds);
+    }
+  }
 
   const Model& model_;
   const Timeline& timeline_;
   std::vector<CallTimes> times_;
-  std::map<CallOnNode, Seconds> drawn_;  // how long the memory takes for what is drawn beside a call
+  std::vector<std::vector<Use>> uses_;                               // of each node's memory
+  std::map<std::pair<std::uint32_t, std::size_t>, Seconds> waits_{};  // at most, of a program's call
   InexactPlay found_;
 };
 

@@ -52,8 +52,13 @@ struct InexactCalls {
 /// beside them, which slows what is limited by memory in a call.
 struct InexactPlay {
   InexactCalls by_links, by_memory;
-  std::vector<std::vector<Seconds>> longer{};  // [program][task]: at most by how much, as the memory takes for the bytes beside a call; zero for the others
-  bool transfers_wait = false;  // that is no bound: a transfer beside a call may itself wait for the memory, as it could draw more than a quarter of it
+  struct Waiting {
+    std::uint32_t program = 0;
+    std::size_t task = 0;
+    Seconds at_most{};  // longer; of no meaning where transfers wait
+  };
+  std::vector<Waiting> waiting{};  // those of by_memory that are not in by_links, the longest first
+  bool transfers_wait = false;     // that is no bound: a transfer or DMA beside a call may itself wait for the memory
 };
 InexactPlay inexact_calls(const Model& model, const Timeline& timeline, const CallConflicts& conflicts);
 

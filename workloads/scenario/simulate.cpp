@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <numeric>
+#include <span>
 
 #include "sim/base/blame.hpp"
 #include "sim/model/fold.hpp"
@@ -267,38 +269,59 @@ Status inline_all_calls(Run& run, std::string why, const RunOptions& options) {
   return success();
 }
 
-/// By how much the run is longer, at most, with what calls beside transfers wait for memory. nullopt: not known.
-Expected<std::optional<Seconds>> waits_for_memory(const Run& run, const InexactPlay& inexact, const RunOptions& options) {
-  if (inexact.transfers_wait) return std::optional<Seconds>{};
+/// By how much the run is longer, at most, with what those calls wait for memory.
+Expected<Seconds> waits_for_memory(const Run& run, std::span<const InexactPlay::Waiting> calls, const RunOptions& options) {
   Model longer = run.model;
-  for (std::size_t p = 0; p < longer.costs.size(); ++p)
-    for (std::size_t t = 0; t < longer.costs[p].size(); ++t) longer.costs[p][t].work = longer.costs[p][t].work + inexact.longer[p][t];
+  for (const auto& call : calls) {
+    TaskCost& cost = longer.costs[call.program][call.task];
+    cost.work = cost.work + call.at_most;
+  }
   RunControl control = options.control;
   control.record = false;
   const auto timeline = options.engine->run(longer, control);
   if (!timeline) return timeline.error();
   if (timeline->interrupted) return cancelled_work();
-  return std::optional{std::max(Seconds{}, to_seconds(timeline->makespan) - to_seconds(run.timeline.makespan))};
+  return std::max(Seconds{}, to_seconds(timeline->makespan) - to_seconds(run.timeline.makespan));
 }
 
-/// Those whose play was not exact, of what `inexact` found. Those that only share memory: where they become few tasks, or may wait long and memory allows it; else `run` says how long at most.
-Expected<InexactCalls> calls_to_write_out(Run& run, InexactPlay inexact, const RunOptions& options) {
+/// Those in use by others, with the first `count` of those that wait for memory.
+InexactCalls with_first_waiting(const InexactPlay& inexact, std::size_t count) {
+  InexactCalls calls = inexact.by_links;
+  for (const auto& call : std::span{inexact.waiting}.first(count)) calls.chosen[call.program][call.task] = true;
+  calls.count += static_cast<std::int64_t>(count);
+  if (calls.why.empty()) calls.why = inexact.by_memory.why;
+  return calls;
+}
+
+/// Those whose play was not exact, of what `inexact` found. Those that only share memory: all where they become few tasks; else, as far as memory allows it, those that may wait longest, until what
+/// the others may wait is little of the time. `run` says how long those that are left wait at most.
+Expected<InexactCalls> calls_to_write_out(Run& run, const InexactPlay& inexact, const RunOptions& options) {
   CallSummary& calls = run.row.calls;
-  InexactCalls all = inexact.by_links;
-  for (std::size_t p = 0; p < all.chosen.size(); ++p)
-    for (std::size_t t = 0; t < all.chosen[p].size(); ++t)
-      if (inexact.by_memory.chosen[p][t] && !all.chosen[p][t]) all.chosen[p][t] = true, ++all.count;
-  if (all.why.empty()) all.why = inexact.by_memory.why;
   calls.beside = 0, calls.beside_at_most_s.reset(), calls.why_beside.clear();
-  const double tasks = tasks_written_out(*run.lowered, all.chosen);
-  if (all.count == inexact.by_links.count || tasks <= options.most_written_out) return all;
-  const auto waits = waits_for_memory(run, inexact, options);
-  if (!waits) return waits.error();
-  if ((!*waits || **waits > options.most_left_out * to_seconds(run.timeline.makespan)) && tasks <= most_tasks_in_memory(options)) return all;
-  calls.beside = inexact.by_memory.count;
-  calls.beside_at_most_s = *waits ? std::optional{(*waits)->count()} : std::nullopt;
-  calls.why_beside = std::move(inexact.by_memory.why);
-  return std::move(inexact.by_links);
+  const std::span<const InexactPlay::Waiting> waiting = inexact.waiting;
+  const auto tasks_with_first = [&](std::size_t count) { return tasks_written_out(*run.lowered, with_first_waiting(inexact, count).chosen); };
+  if (waiting.empty() || tasks_with_first(waiting.size()) <= options.most_written_out) return with_first_waiting(inexact, waiting.size());
+  std::optional<Seconds> waits;
+  if (!inexact.transfers_wait) {
+    auto all = waits_for_memory(run, waiting, options);
+    if (!all) return all.error();
+    waits = *all;
+  }
+  const Seconds most_left_out = options.most_left_out * to_seconds(run.timeline.makespan);
+  if (!waits || *waits > most_left_out) {
+    std::size_t too_few = 0, enough = waiting.size();
+    while (!inexact.transfers_wait && enough - too_few > 1) {
+      const std::size_t count = std::midpoint(too_few, enough);
+      const auto left = waits_for_memory(run, waiting.subspan(count), options);
+      if (!left) return left.error();
+      (*left <= most_left_out ? enough : too_few) = count;
+    }
+    if (tasks_with_first(enough) <= most_tasks_in_memory(options)) return with_first_waiting(inexact, enough);
+  }
+  calls.beside = static_cast<std::int64_t>(waiting.size());
+  calls.beside_at_most_s = waits ? std::optional{waits->count()} : std::nullopt;
+  calls.why_beside = inexact.by_memory.why;
+  return inexact.by_links;
 }
 
 /// Those whose play was not exact.
@@ -429,12 +452,12 @@ Expected<std::optional<Metrics>> run_exactly(Run& run, const RunOptions& options
   if (run.model.calls != nullptr) {
     const auto conflicts = call_conflicts(*run.system, *run.lowered);
     if (!conflicts) return conflicts.error();
-    InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
+    const InexactPlay inexact = inexact_calls(run.model, run.timeline, *conflicts);
     if (run.timeline.makespan > options.control.limit && inexact.by_links.count == 0) {
       run.timeline.interrupted = true;
       return measured;
     }
-    const auto written = calls_to_write_out(run, std::move(inexact), options);
+    const auto written = calls_to_write_out(run, inexact, options);
     if (!written) return written.error();
     if (written->count > 0) {
       // Without those calls other ones may begin at other times, so it looks again.
