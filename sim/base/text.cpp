@@ -17,7 +17,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r";
+  constexpr std::string_view blank = " \t\r\n";
   const std::size_t begin = std::min(text.find_first_not_of(blank), text.size());
   return text.substr(begin, text.find_last_not_of(blank) + 1 - begin);
 }

@@ -12,7 +12,7 @@ namespace podsim {
 /// piece.
 std::vector<std::string> split(std::string_view text, char separator = ',');
 
-/// The text without leading and trailing spaces, tabs and carriage returns.
+/// The text without leading and trailing white space.
 std::string_view trimmed(std::string_view text);
 
 /// A name without case, - and _, so that spellings of it compare as equal: "allreduce" of "All-Reduce" and "all_reduce".

@@ -57,6 +57,8 @@ TEST(BadCommand, Devices) {
 
 TEST(BadCommand, Verbs) {
   expect_each({
+      {"nosuchfile.log", "nosuchfile.log: cannot read the file: No such file or directory"},
+      {PODSIM_SOURCE_DIR "/README.md --devices 16", "`podsim " PODSIM_SOURCE_DIR "/README.md` takes nothing behind the file, found \"--devices\": it says what the file is, and the commands that take it"},
       {"rnu", "unknown verb \"rnu\", did you mean \"run\"?; `podsim help` lists the verbs"},
       {"ru", "unknown verb \"ru\", did you mean \"run\"?; `podsim help` lists the verbs"},
       {"Compare", "unknown verb \"Compare\", did you mean \"compare\"?; `podsim help` lists the verbs"},

@@ -124,7 +124,9 @@ int run_command(const std::vector<std::string>& arguments, Console& console) {
     }
     for (const Verb& verb : hidden_verbs())
       if (verb.name == name) return verb.run(rest, console);
-    if (const bool is_file = name == "-" || name.find('/') != std::string::npos || file_exists(name); is_file && rest.empty()) {
+    const bool is_verb_like = name.find_first_of("./") == std::string::npos;
+    if (const bool is_file = name == "-" || !is_verb_like || file_exists(name); is_file) {
+      if (!rest.empty()) return report({{}, fmt::format("`podsim {}` takes nothing behind the file, found {}: it says what the file is, and the commands that take it", name, quoted(rest.front()))}, console);
       const auto about = about_file(name);
       if (!about) return report(about.error(), console);
       return console.out << *about, exit_done;

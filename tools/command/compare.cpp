@@ -185,10 +185,10 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (interrupted) fmt::print(console.err, "podsim: interrupted: {} of {} variants simulated\n", told.rows.size(), setup->variants());
   if (told.rows.empty()) return interrupted ? static_cast<int>(exit_interrupted) : report_nothing(told.skipped, console);
 
-  if (options.has("nccl-tuner")) {
+  if (options.has("write-nccl-tuner")) {
     const auto tuner = nccl_tuner_table(told.rows);
     if (!tuner) return tuner.error();
-    if (auto ok = write_file(options.text("nccl-tuner"), *tuner); !ok) return ok.error();
+    if (auto ok = write_file(options.text("write-nccl-tuner"), *tuner); !ok) return ok.error();
   }
   if (*record != nullptr)
     if (auto ok = write_record(**record, "compare", comparison_json(told), options); !ok) return ok.error();

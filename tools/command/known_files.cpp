@@ -26,6 +26,7 @@
 #include "tools/sweep/sweep_file.hpp"
 #include "topologies/nccl/nccl_graphs.hpp"
 #include "topologies/nccl/nccl_system.hpp"
+#include "topologies/nccl/nccl_tuner.hpp"
 #include "validation/calibration/importers/import.hpp"
 #include "validation/calibration/importers/nsys.hpp"
 #include "validation/calibration/importers/profile_operations.hpp"
@@ -33,6 +34,7 @@
 #include "workloads/hlo/hlo_proto_text.hpp"
 #include "workloads/hlo/hlo_schedule.hpp"
 #include "workloads/hlo/read_hlo.hpp"
+#include "workloads/msccl/msccl_schedule.hpp"
 #include "workloads/scenario/plan_config.hpp"
 #include "workloads/scenario/scenario_config.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -173,6 +175,20 @@ Expected<std::string> pytorch_contents(const std::string& path) {
   return fmt::format("{}: {}; {} of this rank", counted(static_cast<std::int64_t>(trace->nodes.size()), "collective"), fmt::join(parts, ", "), to_text(sum));
 }
 bool is_chakra(const FileHead& head) { return head.path.ends_with(".et"); }
+/// "53 nodes, 21 of them communication"
+Expected<std::string> chakra_contents(const std::string& path) {
+  const auto bytes = read_file(path, {most_hlo_bytes});
+  if (!bytes) return bytes.error();
+  const auto trace = parse_chakra(*bytes, path);
+  if (!trace) return trace.error();
+  const auto communication = std::ranges::count_if(trace->nodes, [](const ChakraNode& node) { return node.type == ChakraType::comm_coll || node.type == ChakraType::comm_send || node.type == ChakraType::comm_recv; });
+  return fmt::format("{}, {} of them communication", counted(static_cast<std::int64_t>(trace->nodes.size()), "node"), communication);
+}
+/// "step" of step.3.et.
+std::string prefix_of_traces(const std::string& path) {
+  const std::size_t rank = path.find_last_of('.', path.size() - 4);
+  return path.ends_with(".et") && rank != std::string::npos && rank > 0 ? path.substr(0, rank) : path;
+}
 bool is_nccl_topology(const FileHead& head) { return line_begins(head, "<system ") || line_begins(head, "<system>"); }
 bool is_nccl_graphs(const FileHead& head) { return line_begins(head, "<graphs ") || line_begins(head, "<graphs>"); }
 Expected<NcclSystem> nccl_system(const std::string& path) {
@@ -199,8 +215,33 @@ std::string four_nodes(const FileHead& head) {
   const auto system = nccl_system(head.path);
   return fmt::format("4x{}", system ? system->gpus.size() : 8);
 }
-bool is_pytorch_et(const FileHead& head) { return trimmed(head.text).starts_with('{') && has(head, "\"schema\"") && has(head, "chakra"); }
+bool is_pytorch_et(const FileHead& head) { return trimmed(head.text).starts_with('{') && has(head, "\"schema\"") && (has(head, "chakra") || has(head, "[pytorch|profiler|execution_")); }
 bool is_msccl(const FileHead& head) { return line_begins(head, "<algo "); }
+/// "all-gather by 16 GPUs, for 1 KiB to 64 KiB"
+Expected<std::string> msccl_contents(const std::string& path) {
+  const auto algorithm = load_msccl(path);
+  if (!algorithm) return algorithm.error();
+  const auto kind = msccl_collective_named(algorithm->collective);
+  const auto end = [](const std::optional<Bytes>& size, std::string_view none) { return size ? to_exact_text(*size) : std::string{none}; };
+  return fmt::format("{}, {} by {} GPUs{}", algorithm->name, kind ? name_of(*kind) : "moves of its own", algorithm->gpus.size(),
+                     algorithm->least || algorithm->most ? fmt::format(", taken for {} to {}", end(algorithm->least, "0 B"), end(algorithm->most, "any size")) : "");
+}
+std::string slice_of_msccl(const FileHead& head) {
+  constexpr std::size_t of_node = 8;
+  const auto algorithm = load_msccl(head.path);
+  const std::size_t gpus = algorithm ? algorithm->gpus.size() : of_node;
+  return gpus > of_node && gpus % of_node == 0 ? fmt::format("{}x{}", gpus / of_node, of_node) : fmt::format("1x{}", gpus);
+}
+/// A line as "allreduce,0,65536,tree,simple,...".
+bool is_nccl_tuner(const FileHead& head) {
+  return std::regex_search(head.text, std::regex{R"((^|\n)\s*(broadcast|reduce|allgather|reducescatter|allreduce)\s*,\s*\d+\s*,\s*\d+\s*,\s*[a-z_]+\s*,)"});
+}
+Expected<std::string> nccl_tuner_contents(const std::string& path) {
+  const auto text = read_file(path, list_limit);
+  if (!text) return text.error();
+  const auto rows = read_nccl_tuner(*text, path);
+  return rows ? Expected<std::string>{counted(static_cast<std::int64_t>(rows->size()), "line")} : Expected<std::string>{rows.error()};
+}
 bool is_maxtext(const FileHead& head) {
   return std::regex_search(head.text, std::regex{R"((^|\n)(base_emb_dim|base_num_decoder_layers|ici_fsdp_parallelism|model_name|per_device_batch_size)\s*:)"});
 }
@@ -356,10 +397,14 @@ const std::vector<KnownFile>& known_files() {
       {"observations", "", &is_of<csv>, &rows_of<csv>,
        {{"podsim calibrate --observations {} --base tpu_v4 -o mine.textproto", "a machine that takes the measured times"},
         {"podsim validate --observations {} --machine tpu_v4", "how far a machine is off"}}},
-      {"an algorithm of MSCCL", "msccl", &is_msccl, nullptr,
-       {{"podsim run msccl {} --bytes 1M --machine h100 --slice 1x8", "its time"},
-        {"podsim check msccl {} --bytes 1M --slice 8", "whether it computes what it says"},
-        {"podsim compare --msccl {} --bytes 64K,1M,16M --machine h100 --slice 1x8", "its time by size"}}},
+      {"an algorithm of MSCCL", "msccl", &is_msccl, &msccl_contents,
+       {{"podsim run msccl {} --bytes 3M --machine h100 --slice SLICE", "its time"},
+        {"podsim check msccl {} --bytes 3M --machine h100 --slice SLICE", "whether it computes what it says"},
+        {"podsim compare --msccl {} --bytes 48K,3M,48M --machine h100 --slice SLICE", "its time by size, for the sizes that it is taken for"}},
+       nullptr, &slice_of_msccl},
+      {"a table of NCCL's example tuner plugin", "", &is_nccl_tuner, &nccl_tuner_contents,
+       {{"podsim run all-reduce --bytes 64M --machine dgx_h100 --slice 1x8 --nccl-tuner {}", "the time of the algorithm that it chooses"},
+        {"podsim compare all-reduce --bytes 64K..1G:4 --machine dgx_h100 --slice 1x8 --write-nccl-tuner tuner.conf", "what podsim would choose"}}},
       {"a node's topology as NCCL describes it", "", &is_nccl_topology, &nccl_contents,
        {{"podsim show topology {} --machine MACHINE", "its links and bandwidths"},
         {"podsim run all-reduce --bytes 1G --topology {} --machine MACHINE", "a collective on it"},
@@ -370,7 +415,7 @@ const std::vector<KnownFile>& known_files() {
        {{"cp {} step.0.et && podsim run chakra step --machine dgx_h100 --slice 1x8", "the time of its collectives, one after the other; step.1.et, .. are those of the other ranks"},
         {"chakra_trace_link --rank 0 --chakra-host-trace {} --chakra-device-trace rank0.pt.trace.json --output-file linked.json && chakra_converter PyTorch --input linked.json --output step.0.et", "makes it, from rank0.pt.trace.json of torch.profiler"},
         {"podsim run chakra step --machine dgx_h100 --slice 1x8", "then its time, of step.0.et, step.1.et, ..."}}},
-      {"a Chakra execution trace of one rank", "", &is_chakra, nullptr,
+      {"a Chakra execution trace of one rank", "", &is_chakra, &chakra_contents,
        {{"podsim run chakra PREFIX --machine tpu_v5e", "the time of PREFIX.0.et, PREFIX.1.et, ..."}}},
       {"an export of Nsight Systems", "", &is_nsys, &profile_contents,
        {{"podsim diff --measured {} --from nsys --hlo step.hlo --machine MACHINE", "where the step is slower than its module should be, by category"},
@@ -380,7 +425,7 @@ const std::vector<KnownFile>& known_files() {
       {"a message of podsim", "", &is_message, nullptr, {}},
       {"a record or result of podsim", "", &is_json_result, &record_contents, {{"podsim report {}", "a page about it"}, {"podsim show timeline {}", "what a device does when"}}},
       {"a configuration of MaxText", "", &is_maxtext, nullptr,
-       {{"podsim run training --maxtext {} --machine tpu_v5p", "the time of its training step"}, {"podsim tune --maxtext {} --machine tpu_v5p --chips 64", "the best mesh for it"}}},
+       {{"podsim run training --maxtext {} --machine tpu_v5p --slice 4x4x4", "the time of its training step"}, {"podsim tune --maxtext {} --machine tpu_v5p --chips 64", "the best mesh for it"}}},
   };
   return all;
 }
@@ -441,6 +486,7 @@ Expected<std::string> about_file(const std::string& path) {
     for (std::size_t at = commands.find(word); at != std::string::npos; at = commands.find(word)) commands.replace(at, word.size(), by);
   };
   if (kind->machine != nullptr) replace(any_machine, kind->machine(*head));
+  if (kind->is == &is_chakra) replace("PREFIX", prefix_of_traces(path));
   if (kind->slice != nullptr) replace(any_slice, kind->slice(*head));
   return fmt::format("{}: {}{}\n{}", path, kind->what, contents, commands);
 }

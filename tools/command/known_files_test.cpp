@@ -36,7 +36,7 @@ TEST(KnownFiles, AreToldByTheirContent) {
       {"tests/golden/input/network.textproto", "a network of chips, switches and cables: 4 chips\n"},
       {"tests/golden/input/tiny_model.textproto", "a model to train: "},
       {"tests/golden/input/tiny_block.textproto", "a transformer block: "},
-      {"workloads/msccl/examples/halving_doubling_8.xml", "an algorithm of MSCCL\n"},
+      {"workloads/msccl/examples/halving_doubling_8.xml", "an algorithm of MSCCL: all-reduce halving-doubling, all-reduce by 8 GPUs, taken for 0 B to 1 TiB\n"},
       {"workloads/training/examples/v4_22b.yml", "a configuration of MaxText\n"},
   };
   for (const auto& [path, what] : told) EXPECT_THAT(about(root + path), StartsWith(root + path + ": " + what));
@@ -98,6 +98,17 @@ TEST(KnownFiles, CommandsAreForTheDevicesOfALog) {
   EXPECT_THAT(about(PODSIM_SOURCE_DIR "/validation/diagnose/testdata/all_reduce_64.txt"), HasSubstr("--slice 8x8\n"));
   EXPECT_THAT(about(PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/rccl_tests.json"), HasSubstr("--slice 1x4\n"));
   EXPECT_THAT(about(PODSIM_SOURCE_DIR "/topologies/nccl/testdata/h200_one_gpu.xml"), HasSubstr("--slice 4x1\n"));
+}
+
+TEST(KnownFiles, CommandsAreForTheDevicesOfAnAlgorithmAndThePrefixOfTraces) {
+  const test::Folder folder;
+  const std::string algorithm = folder.file("ring.xml"), prefix = folder.file("step");
+  ASSERT_EQ(test::podsim("show schedule --machine dgx_h100 --slice 1x4 --collective all-gather --bytes 4MiB --algorithm ring --msccl-out " + algorithm).status, 0);
+  EXPECT_THAT(about(algorithm), HasSubstr("--slice 1x4\n"));
+  ASSERT_EQ(test::podsim("run --machine tpu_v5e --slice 2x2 --collective all-gather --bytes 4MiB --chakra-out " + prefix).status, 0);
+  EXPECT_THAT(about(prefix + ".1.et"), HasSubstr("podsim run chakra " + prefix + " --machine tpu_v5e\n"));
+  const std::string table = folder.file("tuner.conf", "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\nallreduce,0,65536,tree,ll,-1,-1,-1\n");
+  EXPECT_THAT(about(table), HasSubstr("a table of NCCL's example tuner plugin: 1 line\n"));
 }
 
 TEST(KnownFiles, AFileIsTheProblemThatItSays) {

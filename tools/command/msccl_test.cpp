@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "tools/command/test_command.hpp"
 
 namespace podsim {
@@ -98,6 +101,19 @@ TEST(MscclCommand, IsComparedWithOurAlgorithmsOfTheSameCollective) {
   EXPECT_EQ(alone["rows"][0]["algorithm"], "msccl all-reduce_ring");
   EXPECT_EQ(alone["rows"][1]["algorithm"], "msccl all-gather_direct");
   EXPECT_EQ(alone["verdicts"].size(), 2U) << "an all-reduce is not ranked against an all-gather";
+}
+
+TEST(MscclCommand, IsComparedForTheSizesThatItsRuntimeTakesItFor) {
+  const Folder folder;
+  std::ifstream algorithm{written(folder, "all-gather", "ring", "1MiB")};
+  std::string text{std::istreambuf_iterator<char>{algorithm}, {}};
+  const std::size_t most = text.find("maxBytes=\"");
+  ASSERT_NE(most, std::string::npos);
+  text.replace(most, text.find('"', most + 10) - most, "maxBytes=\"524288");  // of the output of eight GPUs
+  const auto compared = json_of("compare" + node + "--bytes 64KiB,128KiB --msccl " + folder.file("a.xml", text));
+  ASSERT_EQ(compared["rows"].size(), 1U);
+  EXPECT_EQ(compared["rows"][0]["bytes"], 65536);
+  EXPECT_THAT(compared["skipped"].dump(), HasSubstr("its minBytes and maxBytes are 0 B and 512 KiB, the data of a GPU 1 MiB: its runtime does not take it"));
 }
 
 TEST(MscclCommand, SaysWhatIsMissingOrDoesNotBelong) {

@@ -36,7 +36,7 @@ OptionGroup nccl_tuner_input() {
 }
 
 OptionGroup nccl_tuner_output() {
-  return {{"nccl-tuner", no_field(output_file("FILE")), "with --collective: also the fastest of NCCL's algorithms by size, as the table of its example tuner plugin (NCCL_TUNER_CONFIG_FILE)", true}};
+  return {{"write-nccl-tuner", no_field(output_file("FILE")), "with --collective: also the fastest of NCCL's algorithms by size, as the table of its example tuner plugin (NCCL_TUNER_CONFIG_FILE)", true}};
 }
 
 Expected<Fields> with_nccl_tuner(Fields fields, const Options& options, const System& system, std::vector<std::string>& notes) {
@@ -66,7 +66,7 @@ Expected<Fields> with_nccl_tuner(Fields fields, const Options& options, const Sy
 }
 
 Expected<std::string> nccl_tuner_table(const std::vector<Row>& rows) {
-  const SourceLocation where = option("nccl-tuner");
+  const SourceLocation where = option("write-nccl-tuner");
   struct Best {
     std::string algorithm, any;
     double time_s = 0, any_s = 0;

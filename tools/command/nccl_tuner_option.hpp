@@ -1,4 +1,4 @@
-// --nccl-tuner: the table of NCCL's example tuner plugin, as the choice of a run and as what a comparison would choose.
+// The table of NCCL's example tuner plugin: --nccl-tuner of a run is its choice, --write-nccl-tuner of a comparison what that would choose.
 #pragma once
 
 #include <string>

@@ -28,9 +28,9 @@ Expected<std::vector<Slice>> slices_asked_for(const Options& options, const Mach
   return slices;
 }
 
-/// Without slice, mesh and faults.
+/// Without slice, mesh and faults; nor the step whose mesh a configuration of MaxText has, which may ask for the number of chips.
 Expected<SystemSpec> base_of(Fields fields) {
-  for (const char* open : {"slice", "mesh"}) fields.erase(open);
+  for (const char* open : {"slice", "mesh", "maxtext", "training"}) fields.erase(open);
   return read_system_spec(fields);
 }
 

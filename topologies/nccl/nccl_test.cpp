@@ -149,13 +149,13 @@ TEST(NcclSystem, SaysWhichNvlinksAreMissing) {
 
 TEST(NcclSystem, SpeedsThatAreMissingOrZero) {
   const auto notes = [](const std::string& net) {
-    const auto system = read_nccl_system("<system><cpu><pci class='0x0302' link_speed=''/><nic>" + net + "</nic></cpu></system>", "t");
+    const auto system = read_nccl_system("<system><cpu><pci class='0x0302' link_speed=''/><pci class='0x0302' link_speed='-32.0 GT/s'/><pci class='0x0302' link_speed='32.0 GB/s'/><nic>" + net + "</nic></cpu></system>", "t");
     EXPECT_TRUE(system) << to_text(system.error());
     return fmt::format("{}", fmt::join(system->notes, "\n"));
   };
   EXPECT_NE(notes("<net name='a'/>").find("leaves the speed of network interfaces to NCCL"), std::string::npos);
   EXPECT_NE(notes("<net name='a' speed='-1'/>").find("the speed of 1 network interface is 0 or below: 10 Gb/s"), std::string::npos);
-  EXPECT_NE(notes("<net name='a' speed='-1'/>").find("the PCIe speed of 1 device is empty: 12 GB/s"), std::string::npos);
+  EXPECT_NE(notes("<net name='a' speed='-1'/>").find("the PCIe speed of 3 devices is empty, or none that NCCL knows: 12 GB/s on 16 lanes"), std::string::npos);
 }
 
 TEST(NcclNetwork, SeveralNodesNeedInterfaces) {

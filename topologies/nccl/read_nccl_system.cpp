@@ -28,12 +28,15 @@ constexpr std::size_t most_in_a_node = 4096;
 constexpr double giga = 1e9, inside_a_host = 5000;
 double nvlink_rate(std::int64_t sm) { return sm >= 100 ? 40.1 : sm >= 90 ? 20.6 : sm == 86 ? 12 : sm >= 70 ? 20 : sm >= 60 ? 18 : 20; }
 double xgmi_rate(std::string_view gcn) { return gcn.starts_with("gfx90a") || gcn == "910" ? 36 : gcn.starts_with("gfx94") || gcn.starts_with("94") ? 48 : 24; }
-double pcie_rate(std::string_view speed, std::int64_t lanes) {
+/// nullopt: a speed that NCCL does not know, for which it takes that of PCIe 3.
+std::optional<double> pcie_lane(std::string_view speed) {
   constexpr std::array<std::pair<std::string_view, double>, 6> generations{{{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};  // units of 100 Mb/s a lane
-  std::string_view number = speed.substr(0, speed.find(' '));
+  const std::size_t unit = speed.find(" GT/s");
+  if (unit == std::string_view::npos) return std::nullopt;
+  std::string_view number = speed.substr(0, unit);
   if (number.ends_with(".0")) number.remove_suffix(2);
   const auto* const known = std::ranges::find(generations, number, &std::pair<std::string_view, double>::first);
-  return static_cast<double>(lanes == 0 ? 16 : lanes) * (known == generations.end() ? 60 : known->second) / 80;
+  return known == generations.end() ? std::nullopt : std::optional{known->second};
 }
 double between_cpus(std::string_view arch, std::string_view vendor, std::int64_t family, std::int64_t model) {
   if (arch == "ppc64") return 32;
@@ -102,8 +105,9 @@ class SystemReader {
   Expected<BytesPerSecond> pcie_of(xml_node pci) {
     const auto lanes = number(pci, "link_width", 0, 0, 64);
     if (!lanes) return lanes.error();
-    if (pci.attribute("link_speed") && *pci.attribute("link_speed").value() == 0) ++unknown_pcie_;
-    return BytesPerSecond{pcie_rate(pci.attribute("link_speed").value(), *lanes) * giga};
+    const auto lane = pcie_lane(pci.attribute("link_speed").value());
+    if (pci.attribute("link_speed") && !lane) ++unknown_pcie_;
+    return BytesPerSecond{static_cast<double>(*lanes == 0 ? 16 : *lanes) * lane.value_or(60) / 80 * giga};
   }
 
   Status read_below(xml_node parent, int hub, int depth) {
@@ -318,7 +322,7 @@ class SystemReader {
   }
 
   void tell() {
-    if (unknown_pcie_ > 0) system_.notes.push_back(fmt::format("the PCIe speed of {} is empty: 12 GB/s, as NCCL takes it", counted(unknown_pcie_, "device")));
+    if (unknown_pcie_ > 0) system_.notes.push_back(fmt::format("the PCIe speed of {} is empty, or none that NCCL knows: 12 GB/s on 16 lanes, as NCCL takes it", counted(unknown_pcie_, "device")));
     if (slow_nets_ > 0) system_.notes.push_back(fmt::format("the speed of {} is 0 or below: 10 Gb/s, as NCCL takes it", counted(slow_nets_, "network interface")));
     if (!system_.tells_nvlinks) system_.notes.emplace_back("the file leaves NVLinks to NCCL: every GPU has the machine's, link[y], to one switch");
     if (std::ranges::any_of(system_.nics, [](const NcclNic& nic) { return nic.speed.count() == 0; }))

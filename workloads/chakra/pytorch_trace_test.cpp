@@ -34,6 +34,12 @@ TEST(PytorchTrace, CollectivesFollowEachOtherInTheirGroup) {
   EXPECT_EQ(read->nodes[2].ctrl_deps, std::vector<std::uint64_t>{1});
 }
 
+TEST(PytorchTrace, MayEndInANewline) {
+  const std::string nodes = torch_node(3, "allreduce", 10, "Float", "0", 0, 1, 4);
+  EXPECT_TRUE(is_pytorch_trace(torch_trace(nodes) + "\n"));
+  EXPECT_TRUE(is_pytorch_trace("{\n  " + torch_trace(nodes).substr(1) + "\n"));
+}
+
 TEST(PytorchTrace, WhatCannotBePlayedIsSaidWithItsPlace) {
   const auto message = [](const std::string& nodes) {
     const auto read = parse_chakra(torch_trace(nodes), "t.0.et");

@@ -96,8 +96,6 @@ std::string problem_of(const ChakraNode& node) {
   if (const std::vector<double>& work = node.extension.work_s;
       !work.empty() && !(work.size() == 3 && work[1] >= 0 && work[2] >= 0 && work[1] + work[2] <= work[0] && work[0] <= 1e6))
     return "attribute work_s: expected three times in seconds, the second and third part of the first, found others";
-  const bool communicates = node.type == ChakraType::comm_coll || node.type == ChakraType::comm_send || node.type == ChakraType::comm_recv;
-  if (communicates && node.is_cpu_op) return "attribute is_cpu_op: expected false for communication, found true";
   if (node.type == ChakraType::comm_coll && !within(node.comm_type, static_cast<std::int64_t>(ChakraCollective::barrier)))
     return fmt::format("attribute comm_type: expected 0 to 9, found {}", node.comm_type);
   return {};
@@ -148,6 +146,24 @@ Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::stri
   if (problem.empty()) problem = problem_of(node);
   if (!problem.empty()) return chakra_error(file, number, problem);
   return node;
+}
+
+bool communicates(const ChakraNode& node) { return node.type == ChakraType::comm_coll || node.type == ChakraType::comm_send || node.type == ChakraType::comm_recv; }
+
+/// Traces that were linked from PyTorch's have a collective twice: as the host's call of c10d, and as the kernel that it launches. Only the kernel communicates. Errors: there is none.
+Status keep_calls_on_host(ChakraTrace& trace) {
+  const ChakraNode* first = nullptr;
+  bool has_kernels = false;
+  for (ChakraNode& node : trace.nodes) {
+    if (!communicates(node)) continue;
+    has_kernels = has_kernels || !node.is_cpu_op;
+    if (node.is_cpu_op && first == nullptr) first = &node;
+  }
+  if (first == nullptr) return success();
+  if (!has_kernels) return chakra_error(trace.file, first->record, "attribute is_cpu_op: expected false for communication, as in some record, found true in all");
+  for (ChakraNode& node : trace.nodes)
+    if (communicates(node) && node.is_cpu_op) node.type = ChakraType::comp, node.comm_size = 0;
+  return success();
 }
 
 Status read_metadata(std::string_view bytes, ChakraTrace& trace) {
@@ -210,6 +226,7 @@ Expected<ChakraTrace> parse_chakra(std::string_view bytes, const std::string& fi
     }
     at = record->next;
   }
+  if (auto ok = keep_calls_on_host(trace); !ok) return ok.error();
   if (const auto order = chakra_order(trace); !order) return order.error();
   return trace;
 }

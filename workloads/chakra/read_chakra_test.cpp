@@ -145,6 +145,14 @@ TEST(ReadChakra, AnAttributeInAnotherVariantIsToldNotReadAsZero) {
             "t.0.et: record 1: attribute num_ops: expected int64_val, found no value, which readers of this format take for 0");
 }
 
+TEST(ReadChakra, ACollectiveThatTheHostCallsIsItsKernelsAlone) {
+  const std::string host = record(node(8, comm_coll, {}, attribute("is_cpu_op", bool_val, 1) + attribute("comm_type", int64_val, 5) + attribute("comm_size", int64_val, 4096)));
+  const auto trace = parse_chakra(metadata() + host + coll(9, 0, 4096, {8}), "t.0.et");
+  ASSERT_TRUE(trace) << to_text(trace.error());
+  EXPECT_EQ(trace->nodes[0].type, ChakraType::comp);
+  EXPECT_EQ(trace->nodes[1].type, ChakraType::comm_coll);
+}
+
 TEST(ReadChakra, NodesThatNoReaderCouldRunAreErrorsWithTheirRecord) {
   const auto second = [](const std::string& message) { return error_of(metadata() + comp_micros(9, 1) + record(message)); };
   EXPECT_EQ(second(number(1, 3)), "t.0.et: record 2: expected a node with a type, found type 0");
@@ -153,7 +161,7 @@ TEST(ReadChakra, NodesThatNoReaderCouldRunAreErrorsWithTheirRecord) {
   EXPECT_EQ(second(node(3, comp, {4})), "t.0.et: record 2: expected dependencies on nodes of this trace, found node 4");
   EXPECT_EQ(second(node(3, comp, {3})), "t.0.et: record 2: expected dependencies without a cycle, found 3, 3");
   EXPECT_EQ(second(node(3, comm_coll, {}, attribute("is_cpu_op", bool_val, 1))),
-            "t.0.et: record 2: attribute is_cpu_op: expected false for communication, found true");
+            "t.0.et: record 2: attribute is_cpu_op: expected false for communication, as in some record, found true in all");
   EXPECT_EQ(second(node(3, comm_coll, {}, attribute("comm_type", int64_val, 10))),
             "t.0.et: record 2: attribute comm_type: expected 0 to 9, found 10");
   EXPECT_EQ(second(node(3, comm_send, {}, attribute("comm_size", int64_val, ~std::uint64_t{0}))),

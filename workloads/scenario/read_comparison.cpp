@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -109,6 +110,7 @@ Status check_collectives(const Fields& fields) {
 struct MscclFile {
   FieldText path;
   std::optional<CollectiveKind> kind;
+  Bytes least, most;  // that its runtime takes it for, of the larger of a device's input and output
   bool compared = false;
 };
 Expected<std::vector<MscclFile>> msccl_files(const Fields& fields) {
@@ -116,7 +118,7 @@ Expected<std::vector<MscclFile>> msccl_files(const Fields& fields) {
   for (FieldText& path : listed(fields, "msccl")) {
     const auto algorithm = load_msccl(path.text);
     if (!algorithm) return fields.of_named_file("msccl", algorithm.error());
-    files.push_back({std::move(path), msccl_collective_named(algorithm->collective)});
+    files.push_back({std::move(path), msccl_collective_named(algorithm->collective), algorithm->least.value_or(Bytes{}), algorithm->most.value_or(Bytes{std::numeric_limits<std::int64_t>::max()})});
   }
   return files;
 }
@@ -127,10 +129,16 @@ void add_msccl_variants(const Fields& fields, const System& system, const std::s
     if (file.kind != kind) continue;
     file.compared = true;
     const std::string what = fmt::format("{} of {}", file.path.text, fields.text("bytes"));
-    if (auto spec = read_msccl_problem(fields, file.path.text, system, DType::bf16))
-      variants.push_back({what, *std::move(spec), group});
-    else
+    auto spec = read_msccl_problem(fields, file.path.text, system, DType::bf16);
+    if (!spec) {
       skipped.push_back({system_name + ", " + what, spec.error()});
+      continue;
+    }
+    const Bytes input = *spec->input, larger = kind == CollectiveKind::all_gather ? system.mesh.devices() * input : input;
+    if (larger < file.least || larger > file.most)
+      skipped.push_back({system_name + ", " + what, {{}, fmt::format("its minBytes and maxBytes are {} and {}, the data of a GPU {}: its runtime does not take it", to_exact_text(file.least), to_exact_text(file.most), to_exact_text(larger))}});
+    else
+      variants.push_back({what, *std::move(spec), group});
   }
 }
 

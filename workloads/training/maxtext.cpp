@@ -230,6 +230,10 @@ TrainingModel read_model(Configuration& config) {
   const std::size_t block = config.word("decoder_block", {"gpt3", "mixtral", "qwen3_moe", "llama2", "mistral", "gemma", "qwen3", "default"});
   const bool gpt3 = block == 0;
   read_experts(config, scales, block == 1 || block == 2, model);
+  if (config.flag("use_qk_norm")) {
+    if (block != 2 && block != 6) config.problem(config.where("use_qk_norm"), "expected use_qk_norm to be false with a decoder_block other than qwen3 and qwen3_moe, found true: further norms");
+    model.description += fmt::format("{}norms of queries and keys are left out", model.description.empty() ? "" : "; ");
+  }
   model.norm = gpt3 ? Norm::layer : Norm::rms;
   model.biases = gpt3;
   model.positions = config.count_or_rest("trainable_position_size").value_or(0);
@@ -368,7 +372,7 @@ TrainingStep read_step(Configuration& config, const MaxTextSystem& system) {
   if (config.ok()) read_batch(config, step);
   step.remat = read_remat(config);
   step.scan = config.flag("scan_layers");
-  step.optimizer = config.word("opt_type", {"adamw", "sgd"}) == 0 ? Optimizer::adamw : Optimizer::sgd;
+  step.optimizer = config.word("opt_type", {"adamw", "sgd", "adam_pax"}) == 1 ? Optimizer::sgd : Optimizer::adamw;  // adam_pax: the states of adamw
   step.shard_optimizer_over_data = config.flag("shard_optimizer_over_data");
   if (step.shard_optimizer_over_data && step.mesh.slice > 1) config.problem(config.where("shard_optimizer_over_data"), "expected false: podsim does not divide it over slices, which MaxText would");
   step.embedding_by_product = config.flag("use_iota_embed");

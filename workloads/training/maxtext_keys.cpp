@@ -46,6 +46,7 @@ constexpr std::array read_keys{
     Default{"grad_dtype", "float32"},
     Default{"mu_dtype", ""},
     Default{"opt_type", "adamw"},
+    Default{"use_qk_norm", "false"},
     Default{"remat_policy", "full"},
     Default{"context", "remat"},
     Default{"mlpwi", "remat"},
@@ -79,6 +80,7 @@ const std::vector<FixedKey>& fixed_keys() {
   static const std::vector<std::string_view> off{"false"}, zero{"0"}, one{"1"}, minus{"-1"}, nothing{"", "none", "null"};
   static const std::string_view data_axis = "podsim's slices are joined by data parallelism alone (dcn_data_parallelism)", no_axis = "podsim has no such axis";
   static const std::vector<FixedKey> keys{
+      {"base_config", {"base.yml", "configs/base.yml", "src/maxtext/configs/base.yml"}, "other defaults than base.yml's"},
       {"quantization", nothing, "quantised products"},
       {"matmul_precision", {"default"}, "other products"},
       {"activations_in_float32", off, "other dtypes"},
@@ -104,6 +106,7 @@ const std::vector<FixedKey>& fixed_keys() {
       {"pipeline_fsdp_ag_once", off, "other gathers of weights"},
       {"pipeline_fsdp_ag_per_repeat", off, "other gathers of weights"},
       {"model_fsdp_ag_once", off, "other gathers of weights"},
+      {"vocab_tiling_ag_once", off, "other gathers of weights"},
       {"scan_pipeline_iterations", {"true"}, "another pipeline"},
       {"scan_pipeline_repeats", off, "another pipeline"},
       {"scan_layers_per_stage", off, "another pipeline"},
@@ -120,7 +123,6 @@ const std::vector<FixedKey>& fixed_keys() {
       {"chunk_attn_window_size", zero, "another attention"},
       {"moba", off, "another attention"},
       {"use_indexer", off, "another attention"},
-      {"use_qk_norm", off, "further norms"},
       {"use_qk_clip", off, "another optimiser"},
       {"use_post_attn_norm", off, "further norms"},
       {"use_post_ffw_norm", off, "further norms"},
@@ -139,6 +141,8 @@ const std::vector<FixedKey>& fixed_keys() {
       {"trainable_parameters_mask", {"[]"}, "frozen parameters"},
       {"enable_rampup_batch_size", off, "a batch that changes"},
       {"enable_diloco", off, "another optimiser"},
+      {"enable_streaming_diloco", off, "another optimiser"},
+      {"use_sequential_layers", off, "layers that differ"},
       {"use_dpo", off, "another loss"},
       {"use_grpo", off, "another loss"},
       {"training_objective", {"causal_lm"}, "another loss"},
@@ -176,10 +180,10 @@ const std::vector<FixedKey>& fixed_keys() {
 constexpr std::array<std::string_view, 6> sharding_rule_keys{"mesh_axes", "logical_axis_rules", "data_sharding", "input_data_sharding_logical_axes", "override_logical_axis_rules", "logical_axis_rules_for_eval"};
 
 // Families of keys, by how they begin or end: what only a feature reads that a fixed key keeps off, and what is about files, logs and hosts.
-constexpr std::array<std::string_view, 46> harmless_beginnings{
+constexpr std::array<std::string_view, 47> harmless_beginnings{
     "checkpoint_", "lora_", "hf_", "grain_", "olmo_", "tokenize", "wandb_", "managed_mldiagnostics", "dump_", "profile", "inference_", "decode_sampling_", "distill_", "elastic_", "vertex_",
     "engram_", "gdn_", "mla_", "moba_", "indexer_", "moe_", "routed_", "wi_tile_", "wo_tile_", "ragged_", "sa_", "local_sa_", "rope_", "muon_", "adam", "wsd_", "diloco_", "vllm_",
-    "block_diffusion_", "eval_", "jax_", "compressed_", "cost_estimate_flops_", "prefix_caching_", "goodput_", "kv_quant_", "dcn_bandwidth_", "xprof_", "tpu_num_", "multi_tier_", "tile_"};
+    "block_diffusion_", "mhc_pallas_kernel_", "eval_", "jax_", "compressed_", "cost_estimate_flops_", "prefix_caching_", "goodput_", "kv_quant_", "dcn_bandwidth_", "xprof_", "tpu_num_", "multi_tier_", "tile_"};
 constexpr std::array<std::string_view, 3> harmless_endings{"_for_vit", "_for_audio", "_quantization_calibration_method"};
 
 constexpr std::string_view harmless_keys[] = {
@@ -196,7 +200,7 @@ constexpr std::string_view harmless_keys[] = {
     "prometheus_port", "record_internal_nn_metrics", "enable_nnx", "pure_nnx", "pure_nnx_decoder", "shardy", "shard_mode", "remove_size_one_mesh_axis_from_type", "check_vma",
     // The batch's contents and the course of the training.
     "reuse_example_batch", "dataset_type", "dataset_path", "dataset_name", "train_split", "train_data_columns", "train_image_column", "num_epoch", "packing", "max_segments_per_seq",
-    "generate_padding_batch_train", "generate_padding_batch_eval", "expansion_factor_real_data", "max_corpus_chars", "use_chat_template", "chat_template", "chat_template_path", "add_bos",
+    "generate_padding_batch_train", "generate_padding_batch_eval", "expansion_factor_real_data", "default_prompt", "max_corpus_chars", "use_chat_template", "chat_template", "chat_template_path", "add_bos",
     "add_eos", "use_truncation", "colocated_python_data_input", "per_device_batch_size_start", "per_device_batch_size_increment", "global_rampup_samples", "use_sft",
     "sft_train_on_completion_only", "steps", "target_eval_loss", "abort_on_nan_loss", "abort_on_inf_loss", "learning_rate", "lr_schedule_type", "learning_rate_final_fraction",
     "warmup_steps_fraction", "cosine_learning_rate_final_fraction", "learning_rate_schedule_steps", "enable_dropout", "enable_data_shuffling", "data_shuffle_seed", "init_weights_seed",
@@ -218,7 +222,7 @@ constexpr std::string_view harmless_keys[] = {
     "first_num_hash_layers", "topk_routing_group", "expert_shard_attention_option", "float32_weight_sum", "float32_gate_logits", "batch_split_factor",
     "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "use_sliced_mla_proj", "o_lora_rank", "o_groups", "compress_ratios", "qk_clip_threshold",
     "causal_block_size", "use_ragged_attention", "kv_proj", "query_wa_proj", "kv_wa_proj", "attention_out", "engram", "vocab_size_per_layer_input", "use_qk_norm_in_gdn",
-    "sinkhorn_iterations", "enable_mhc_lite", "freeze_vision_encoder_params", "freeze_audio_encoder_params", "dtype_mm", "image_path", "video_path", "audio_path", "image_placeholder",
+    "sinkhorn_iterations", "enable_mhc_lite", "use_mhc_pallas_kernel", "num_diloco_fragments", "num_communication_overlapping_steps", "communication_overlapping_alpha", "vision_encoder_block", "freeze_vision_encoder_params", "freeze_audio_encoder_params", "dtype_mm", "image_path", "video_path", "audio_path", "image_placeholder",
     "video_placeholder", "audio_placeholder", "use_audio_in_video", "video_max_grid_t", "video_max_grid_h", "video_max_grid_w", "max_num_images_per_example", "vision_output_length",
     // Inference.
     "max_prefill_predict_length", "prompt", "load_from_prefill_dir", "prefill_cache_dir", "autoregressive_decode_assert", "prefill_slice", "generate_slice", "enable_model_warmup",

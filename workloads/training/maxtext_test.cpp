@@ -43,6 +43,14 @@ TEST(MaxText, WhatNobodySaysIsAsInItsOwnFile) {
   EXPECT_TRUE(step.scan);
 }
 
+TEST(MaxText, ConfigurationsOfItsModelsAreOnTopOfBaseYml) {
+  const TrainingStep qwen = read("base_config: \"base.yml\"\ndecoder_block: \"qwen3\"\nuse_qk_norm: true\nopt_type: \"adam_pax\"\n");
+  EXPECT_EQ(qwen.model.description, "norms of queries and keys are left out");
+  EXPECT_EQ(qwen.optimizer, Optimizer::adamw);
+  EXPECT_EQ(error_of("use_qk_norm: true\n"), "m.yml:1:14: expected use_qk_norm to be false with a decoder_block other than qwen3 and qwen3_moe, found true: further norms");
+  EXPECT_THAT(error_of("base_config: \"mine.yml\"\n"), HasSubstr("other defaults than base.yml's"));
+}
+
 TEST(MaxText, ReadsKeysAndOverrides) {
   const TrainingStep step = read(R"(
 run_name: "a-b"          # a comment

@@ -94,6 +94,12 @@ TEST_F(TuneTraining, KeysOfMaxTextGiveThePlanBack) {
   EXPECT_GT(written, 0);
 }
 
+TEST_F(TuneTraining, AConfigurationWithoutAMeshTakesTheChipsThatAreSearched) {
+  const std::string model_file = folder.file("model.yml", "base_config: base.yml\nbase_emb_dim: 512\nbase_num_query_heads: 4\nbase_num_kv_heads: 4\nbase_mlp_dim: 2048\nbase_num_decoder_layers: 4\nmax_target_length: 256\n");
+  const auto json = json_of("tune --machine tpu_v5e --chips 8 --microbatches 1 --pipeline 1f1b --virtual-stages 1 --remat full --top 1 --maxtext " + model_file + " per_device_batch_size=2");
+  EXPECT_EQ(json["plans"].size(), 1U);
+}
+
 TEST_F(TuneTraining, WhatIsFixedStaysFixed) {
   const auto json =
       json_of("tune" + on_8 + model + "--batch 16 --mesh stage=2,fsdp=4 --microbatches 4,8 --pipeline gpipe,1f1b --remat selected:in_proj");

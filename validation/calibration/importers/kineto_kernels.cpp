@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 #include <tuple>
+#include <unordered_set>
 
 #include "sim/base/text.hpp"
 
@@ -108,6 +109,7 @@ void KinetoKernels::add_annotation(const ChromeTraceEvent& event) {
   if (event.kind == "user_annotation" && event.name.starts_with("nccl:") && event.begin_us && event.duration_us)
     spans_.push_back({event.pid, event.tid, *event.begin_us, *event.begin_us + *event.duration_us, name_of(event.name)});
   if (event.kind == "gpu_user_annotation" || event.name.starts_with("nccl:")) return;  // the CPU's of the same names are counted
+  if (event.name.starts_with(step_begins) && event.begin_us && event.duration_us) steps_.push_back({event.pid, event.tid, *event.begin_us, *event.begin_us + *event.duration_us});
   auto& [time, count] = repeated_[std::string{event.name}];
   time += event.duration_us.value_or(0);
   ++count;
@@ -166,12 +168,28 @@ std::unordered_map<std::int64_t, KinetoKernels::Name> KinetoKernels::operators_o
   return found;
 }
 
+/// ProfilerStep#N within which kernels were launched. After the last one PyTorch opens another, which ends with the profile and in which nothing may happen.
+std::int64_t KinetoKernels::steps_with_kernels() const {
+  std::unordered_set<std::int64_t> of_kernels;
+  for (const Kernel& kernel : kernels_) of_kernels.insert(kernel.correlation);
+  std::vector<double> begins;
+  for (const Span& launch : launches_)
+    if (of_kernels.contains(launch.correlation)) begins.push_back(launch.begin_us);
+  if (begins.empty())  // a trace without launches
+    for (const Kernel& kernel : kernels_) begins.push_back(kernel.begin_us);
+  std::ranges::sort(begins);
+  return std::ranges::count_if(steps_, [&](const Span& step) {
+    const auto first = std::ranges::lower_bound(begins, step.begin_us);
+    return first != begins.end() && *first < step.end_us;
+  });
+}
+
 /// ProfilerStep#N, else the annotation that takes most time: "train_step".
 void KinetoKernels::tell_steps(ReadProfile& profile) const {
   const auto longest = std::ranges::max_element(repeated_, {}, [](const auto& entry) { return entry.second.first; });
-  const auto steps = std::ranges::count_if(repeated_, [](const auto& entry) { return entry.first.starts_with(step_begins); });
+  const auto steps = steps_with_kernels(), empty = static_cast<std::int64_t>(steps_.size()) - steps;
   if (steps > 0)
-    profile.steps = {static_cast<int>(steps), ": the annotations ProfilerStep#N"};
+    profile.steps = {static_cast<int>(steps), fmt::format(": the annotations ProfilerStep#N{}", empty > 0 ? fmt::format(" but {} in which no kernel was launched", empty) : "")};
   else if (longest != repeated_.end())
     profile.steps = {longest->second.second, ": the annotations " + longest->first};
 }

@@ -52,6 +52,7 @@ class KinetoKernels {
   Name name_of(std::string_view text);
   void add_annotation(const ChromeTraceEvent& event);
   [[nodiscard]] std::unordered_map<std::int64_t, Name> operators_of_launches() const;
+  [[nodiscard]] std::int64_t steps_with_kernels() const;
   void tell_steps(ReadProfile& profile) const;
 
   std::string whose_;
@@ -60,7 +61,7 @@ class KinetoKernels {
   std::vector<Kernel> kernels_;
   std::vector<Message> messages_{{}};
   std::unordered_map<std::int64_t, Name> operators_, annotations_;       // by External id
-  std::vector<Span> spans_, launches_;                                   // of operators, of launches
+  std::vector<Span> spans_, launches_, steps_;                           // of operators, of launches, of ProfilerStep#N
   std::map<std::string, std::pair<double, int>, std::less<>> repeated_;  // annotations of the CPU: time, count
 };
 

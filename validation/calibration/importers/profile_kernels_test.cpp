@@ -92,6 +92,13 @@ TEST(ProfileKernels, StepsOfPyTorchHaveTheOperatorsThatLaunchedThem) {
   EXPECT_EQ(torch.operations.front().provenance, "aten::gather");
 }
 
+TEST(ProfileKernels, AnEmptyStepThatPyTorchOpensAfterTheLastIsNone) {
+  const ProfiledOperations profile = real_profile("hta_mi250_minitoy.pt.trace.json.gz");
+  EXPECT_EQ(profile.steps, 1);
+  EXPECT_NEAR(in_us(profile.time), 8911.5, 1) << "from the first kernel to the last";
+  EXPECT_THAT(profile.notes, Contains("1 step: the annotations ProfilerStep#N but 1 in which no kernel was launched"));
+}
+
 TEST(ProfileKernels, CollectivesOfPyTorchHaveSizesAndWhatTheyExpose) {
   const ProfiledOperations profile = real_profile("hta_nccl_rank0.pt.trace.json.gz");
   EXPECT_EQ(profile.steps, 3);
