@@ -15,9 +15,9 @@ function pairedBars(entries) {
   const most = mostOf(entries.flatMap(({measured, predicted}) => [amount(measured), amount(predicted)])) || 1;
   const bar = (value, y, fill) => isNumber(value) ? make("rect", {x: 0, y, width: Math.max((1000 * amount(value)) / most, 1), height: 7, fill}) : null;
   const rows = entries.map(({name, measured, predicted, note}) => make("tr", {}, make("th", {scope: "row"}, name),
-    make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 18", height: 18, preserveAspectRatio: "none", "aria-hidden": "true"}, bar(measured, 1, fills[5]), bar(predicted, 9, fills[4]))),
+    make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 18", height: 18, preserveAspectRatio: "none", "aria-hidden": "true"}, bar(measured, 1, seriesColour(0)), bar(predicted, 9, seriesColour(1)))),
     make("td", {class: "number"}, note)));
-  return [legend([["measured", fills[5]], ["predicted", fills[4]]]), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
+  return [legend([["measured", seriesColour(0)], ["predicted", seriesColour(1)]]), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
 }
 
 function stepByCategory({result: {categories}}) {
