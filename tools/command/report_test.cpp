@@ -208,6 +208,14 @@ TEST(RunRecord, ATaskWithoutARoleAmongOthersIsAnError) {
   EXPECT_THAT(to_text(read.error()), HasSubstr("expected a role for each of"));
 }
 
+TEST(RunRecord, OneWithoutRolesSaysThatItsTimelineHasNoColours) {
+  const Folder folder;
+  Record record = recorded(product, folder);
+  EXPECT_TRUE(read_record_or_json(write_record(record), "new")->missing.empty());
+  record.task_roles.clear();
+  EXPECT_THAT(read_record_or_json(write_record(record), "old")->missing, Contains(HasSubstr("the colours of the timeline")));
+}
+
 TEST(RunRecord, APipelineHasEachMicrobatchOncePerStageAndPassWhenItWasSimulated) {
   const Folder folder;
   for (const char* calls : {"auto", "inline"}) {

@@ -196,6 +196,8 @@ Expected<Record> read_record_or_json(std::string_view bytes, const std::string& 
     auto read = read_record(bytes, file);
     if (!read) return read.error();
     record = *std::move(read);
+    if (!record.timelines.empty() && record.task_roles.empty())
+      record.missing.emplace_back("the colours of the timeline: an earlier podsim recorded the run; podsim run --record FILE writes them");
   } else {
     if (const auto first = bytes.find_first_not_of(" \t\r\n"); first != std::string_view::npos && bytes[first] != '{')
       return Diagnostic{{file, 1, 1}, "expected a record, as --record writes it, or the JSON of a command, found neither"};
