@@ -95,7 +95,7 @@ TEST(RoleColours, WhatStandsInOneStackIsToldApartByTheColourBlindToo) {
   for (std::size_t axis = 0; axis < axis_colours().size(); ++axis) stacks["training step"].emplace_back("axis " + std::to_string(axis), axis_colours()[axis]);
   for (std::size_t s = 0; s < series_colours().size(); ++s) stacks["series"].emplace_back(std::to_string(s), series_colours()[s]);
   for (const char* role : {"waiting", "launch", "other"}) stacks["operations"].emplace_back(role, colour_of_role(role));
-  constexpr double least = 9;
+  constexpr double least = 10;
   for (const auto& [name, stack] : stacks)
     for (std::size_t a = 0; a < stack.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) EXPECT_GT(distance(stack[a].second, stack[b].second), least) << name << ": " << stack[a].first << " and " << stack[b].first;
