@@ -12,13 +12,6 @@ namespace podsim {
 
 namespace {
 
-/// Of opaque work what its cost says: which unit has work, if that is known.
-std::string_view category_of(const Local& local) {
-  if (local.kind != LocalKind::opaque) return traits_of(local.kind).category;
-  if (local.opaque.matrix > Flops{}) return local.opaque.attention ? "attention" : "matmul";
-  return local.opaque.vector > Flops{} ? "elementwise" : traits_of(local.kind).category;
-}
-
 /// Sorts the tasks of one node into occurrences, and those into operations.
 class Sorter {
  public:
@@ -181,34 +174,29 @@ class Sorter {
   [[nodiscard]] OperationMetrics described(const Occurrence& occurrence) const {
     const Task& task = schedule_program_.tasks[occurrence.first_task];
     OperationMetrics operation;
+    operation.category = category_of(task);
     std::string_view label = task.label;
     if (task.origin) {
       label = label_of_collective(task);
-      operation.category = podsim::name_of(task.origin->kind);
       operation.bytes = task.origin->input_bytes;
       operation.devices = devices_of(*task.origin, occurrence);
       for (const auto& [axis, views] : occurrence.views) operation.axes.push_back(axis);
       if (operation.axes.empty() && task.origin->axis.axis >= 0) operation.axes = {task.origin->axis.axis};
     } else if (const auto* matmul = std::get_if<Matmul>(&task.op)) {
-      operation.category = "matmul";
       operation.extents = extents_of(*matmul);
       operation.flops =
           Flops{2.0 * static_cast<double>(operation.extents.m) * static_cast<double>(operation.extents.n) * static_cast<double>(operation.extents.k)};
     } else if (const auto* local = std::get_if<Local>(&task.op)) {
-      operation.category = category_of(*local);
       if (operation.category == "matmul") operation.flops = local->opaque.matrix, operation.extents = local->opaque.product.value_or(MatmulExtents{});
     } else if (const auto* shift = std::get_if<Shift>(&task.op)) {
-      operation.category = podsim::name_of(CollectiveKind::permute);
       operation.bytes = bytes_of(schedule_program_, shift->source);
       operation.devices = shift->axis.size;
       operation.axes = {shift->axis.axis};
     } else if (const auto* call = std::get_if<Call>(&task.op)) {
-      operation.category = "call";
       operation.name = model_.schedule->functions[static_cast<std::size_t>(call->function)].name;
       operation.call = model_.call(program_, occurrence.first_task);
       return operation;
     } else {
-      operation.category = "send";
       const auto* send = std::get_if<Send>(&task.op);
       operation.bytes = bytes_of(schedule_program_, send != nullptr ? send->source : std::get<Recv>(task.op).target);
     }
@@ -242,6 +230,24 @@ class Sorter {
 };
 
 }  // namespace
+
+std::string_view category_of(const Task& task) {
+  if (task.origin) return name_of(task.origin->kind);
+  return std::visit(Overloaded{
+                        [](const Matmul&) -> std::string_view { return "matmul"; },
+                        [](const Local& local) -> std::string_view {
+                          if (local.kind != LocalKind::opaque) return traits_of(local.kind).category;
+                          // What its cost says: which unit has work, if that is known.
+                          if (local.opaque.matrix > Flops{}) return local.opaque.attention ? "attention" : "matmul";
+                          return local.opaque.vector > Flops{} ? "elementwise" : traits_of(local.kind).category;
+                        },
+                        [](const Shift&) { return name_of(CollectiveKind::permute); },
+                        [](const Call&) -> std::string_view { return "call"; },
+                        [](const Collective& collective) { return name_of(collective.kind); },
+                        [](const auto&) -> std::string_view { return "send"; },
+                    },
+                    task.op);
+}
 
 std::vector<OperationMetrics> measure_operations(const Model& model, const Timeline& timeline, DeviceId device) {
   const std::uint32_t node = model.node_of[device.index()];

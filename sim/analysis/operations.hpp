@@ -58,6 +58,9 @@ std::vector<Picoseconds> exposed_by(const std::vector<Interval>& core, const std
 void each_exposure(const std::vector<Interval>& core, const std::vector<Flight>& flights, std::size_t things,
                    const std::function<void(std::uint32_t thing, const Interval& when)>& visit);
 
+/// What a task of a lowered schedule works on or moves, as OperationMetrics::category: "matmul", "attention", "all-gather" of a collective's tasks, "send", "call".
+std::string_view category_of(const Task& task);
+
 /// The label without the word for its slice: `s` and digits.
 std::string without_slice(std::string_view label);
 

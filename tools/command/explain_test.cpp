@@ -9,6 +9,7 @@
 
 #include "sim/engine/table/engines.hpp"
 #include "tools/command/test_command.hpp"
+#include "tools/report/role_colours.hpp"
 #include "workloads/scenario/testing.hpp"
 
 namespace podsim {
@@ -109,6 +110,14 @@ TEST(Per, TheBusiestLinkOfAGatherIsAsBusyAsItsClosedFormSays) {
   EXPECT_EQ(links[0]["links"], 32);
   EXPECT_EQ(links[0]["bytes"], 7.0 * (1 << 20));
   EXPECT_NEAR(links[0]["utilisation"].get<double>(), 1, 1e-6);
+}
+
+TEST(Axes, ExposedAndHiddenTimeAtATerminalHaveTheirColours) {
+  std::ostringstream out, err;
+  Console console{out, err, false};
+  console.columns = 200, console.colours = true;
+  ASSERT_EQ(run_command(test::words_of("run --machine tpu_v4 --slice 4x4 --gemm m=16384,n=8192,k=8192 --algorithm meshslice --slice-count 4"), console), exit_done) << err.str();
+  EXPECT_THAT(out.str(), HasSubstr(coloured_text("#", colour_of_role("exposed")) + coloured_text("======", colour_of_role("hidden")) + "............."));
 }
 
 TEST(Per, AsksForDeviceOrLink) {

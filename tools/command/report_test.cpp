@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "tools/page/page.hpp"
 #include "tools/page/recorded_result.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/role_colours.hpp"
 
 namespace podsim {
 namespace {
@@ -176,6 +178,42 @@ TEST(RunRecord, CallsAreNamedByPassStageAndMicrobatch) {
   EXPECT_THAT(record.tasks, Contains("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)"));
   EXPECT_THAT(record.tasks, Contains("bwd_2__7 layer 21 (backward, stage 2, microbatch 7)"));
   EXPECT_THAT(record.tasks, Contains("update layer 1 (optimiser)"));
+}
+
+TEST(RunRecord, EveryTaskHasARoleThatHasAColour) {
+  const Folder folder;
+  for (const std::string& line : {product, pipeline}) {
+    const Record record = recorded(line, folder);
+    ASSERT_EQ(record.task_roles.size(), record.tasks.size());
+    for (const std::string& role : record.task_roles) EXPECT_EQ(std::ranges::count(role_colours(), role, &RoleColour::role), 1) << role;
+    const auto role_of_task = [&](const std::string& task) { return record.task_roles.at(static_cast<std::size_t>(std::ranges::find(record.tasks, task) - record.tasks.begin())); };
+    if (line == product) {
+      EXPECT_EQ(role_of_task("matmul s0"), "matmul");
+      EXPECT_EQ(role_of_task("gather X s0 launch"), "launch");
+      EXPECT_THAT(record.task_roles, Contains("all-gather"));
+    } else {
+      EXPECT_EQ(role_of_task("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)"), "forward");
+      EXPECT_EQ(role_of_task("bwd_2__7 layer 21 (backward, stage 2, microbatch 7)"), "backward");
+      EXPECT_EQ(role_of_task("update layer 1 (optimiser)"), "optimiser");
+    }
+  }
+}
+
+TEST(RunRecord, ATaskWithoutARoleAmongOthersIsAnError) {
+  const Folder folder;
+  Record record = recorded(product, folder);
+  record.task_roles.pop_back();
+  const auto read = read_record(write_record(record), "few");
+  ASSERT_FALSE(read);
+  EXPECT_THAT(to_text(read.error()), HasSubstr("expected a role for each of"));
+}
+
+TEST(RunRecord, OneWithoutRolesSaysThatItsTimelineHasNoColours) {
+  const Folder folder;
+  Record record = recorded(product, folder);
+  EXPECT_TRUE(read_record_or_json(write_record(record), "new")->missing.empty());
+  record.task_roles.clear();
+  EXPECT_THAT(read_record_or_json(write_record(record), "old")->missing, Contains(HasSubstr("the colours of the timeline")));
 }
 
 TEST(RunRecord, APipelineHasEachMicrobatchOncePerStageAndPassWhenItWasSimulated) {

@@ -10,6 +10,7 @@
 #include "tools/command/test_command.hpp"
 #include "tools/report/pipeline_chart.hpp"
 #include "tools/report/pipeline_report.hpp"
+#include "tools/report/role_colours.hpp"
 
 namespace podsim {
 namespace {
@@ -97,6 +98,8 @@ TEST(ShowPipeline, OnlyAColouredChartHasEscapeSequences) {
   EXPECT_EQ(pipeline_chart(shown.lists.spec, shown.times, false, 0)->find('\x1b'), std::string::npos);
   const std::string coloured = *pipeline_chart(shown.lists.spec, shown.times, true, 0);
   EXPECT_THAT(coloured, HasSubstr("\x1b[38;2;"));
+  for (const char* role : {"forward", "backward of inputs", "backward of weights"})
+    EXPECT_THAT(coloured, HasSubstr(coloured_text("x", colour_of_role(role)).substr(0, coloured_text("x", colour_of_role(role)).find('x')))) << role << ": of a rank's first stage";
   EXPECT_EQ(podsim("show pipeline --schedule 1f1b --stages 2 --microbatches 2 --chart").out.find('\x1b'), std::string::npos) << "no terminal";
 }
 

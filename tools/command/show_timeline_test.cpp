@@ -7,6 +7,8 @@
 #include "sim/base/output_file.hpp"
 #include "tools/command/test_command.hpp"
 #include "tools/page/record.hpp"
+#include "tools/page/timeline_chart.hpp"
+#include "tools/report/role_colours.hpp"
 
 namespace podsim {
 namespace {
@@ -15,6 +17,7 @@ using test::bytes_of_file;
 using test::Folder;
 using test::Outcome;
 using test::podsim;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -23,12 +26,13 @@ const std::string recording = "run --machine tpu_v4 --slice 4x4 --gemm m=4096,n=
 
 RecordedBar bar_of(std::int64_t begin, std::int64_t end, std::uint32_t task) { return {Picoseconds{begin}, Picoseconds{end}, task}; }
 
-/// A record with a real result, and these tasks and lines.
-std::string record_with(const Folder& folder, std::vector<std::string> tasks, std::vector<RecordedLine> lines) {
+/// A record with a real result, and these tasks and lines; roles by task.
+std::string record_with(const Folder& folder, std::vector<std::string> tasks, std::vector<RecordedLine> lines, std::vector<std::string> roles = {}) {
   const std::string file = folder.file("run.record");
   EXPECT_EQ(podsim(recording + file).status, exit_done);
   auto record = read_record(bytes_of_file(file), file);
   record->tasks = std::move(tasks);
+  record->task_roles = std::move(roles);
   record->timelines = {{5, "row=1,col=1", 3, std::move(lines)}};
   EXPECT_TRUE(write_file(file, write_record(*record)));
   return file;
@@ -116,6 +120,38 @@ TEST(ShowTimeline, NamesOfARecordReachTheTerminalWithoutControlCharacters) {
   EXPECT_THAT(outcome.out, HasSubstr("?]0;title?  100.0 %  bbb"));
   EXPECT_THAT(outcome.out, HasSubstr("\u30ec\u30fc\u30f3      100.0 %  aaa")) << "three characters of two columns each";
   EXPECT_LT(outcome.out.size(), 3000U);
+}
+
+TEST(ShowTimeline, AMarkStandsOnTheColourOfItsRole) {
+  const Folder folder;
+  const std::string file = record_with(folder, {"gather X s0 +1", "product", "odd"}, {{"compute", {bar_of(0, 1000, 1), bar_of(1000, 2000, 2)}}, {"row + send", {bar_of(1000, 2000, 0)}}},
+                                       {"all-gather", "matmul", "of no table"});
+  const auto record = read_record(bytes_of_file(file), file);
+  ASSERT_TRUE(record) << to_text(record.error());
+  const auto coloured = [](const char* marks, const char* role) { return coloured_text(marks, colour_of_role(role)); };
+  const std::string text = *timeline_chart(*record, record->timelines.front(), file, 41, true);
+  EXPECT_THAT(text, HasSubstr("100.0 %  " + coloured("aaaaaaaaaa", "matmul") + coloured("cccccccccc", "other") + "\n"));
+  EXPECT_THAT(text, HasSubstr(coloured("bbbbbbbbbb", "all-gather") + "\n"));
+}
+
+TEST(ShowTimeline, WhatALineShowsOfACallHasItsOwnColour) {
+  const Folder folder;
+  const std::string file = folder.file("run.record");
+  ASSERT_EQ(podsim("run --machine tpu_v4 --slice 4x4 --mesh fsdp=16 --training jax-pipeline-tutorial --batch 16 --quiet --record " + file).status, exit_done);
+  const auto record = read_record(bytes_of_file(file), file);
+  ASSERT_TRUE(record) << to_text(record.error());
+  const std::string text = *timeline_chart(*record, record->timelines.front(), file, 100, true);
+  const auto on = [](const char* role) {
+    const std::string letter = coloured_text("x", colour_of_role(role));
+    return letter.substr(0, letter.find('x'));
+  };
+  const auto line_of = [&](const std::string& name) {
+    const std::size_t at = text.find("\n" + name + " ") + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_THAT(line_of("calls"), AllOf(HasSubstr(on("forward")), HasSubstr(on("backward")), Not(HasSubstr(on("compute")))));
+  EXPECT_THAT(line_of("compute"), AllOf(HasSubstr(on("compute")), Not(HasSubstr(on("forward")))));
+  EXPECT_THAT(line_of("fsdp in calls"), HasSubstr(on("communication")));
 }
 
 TEST(ShowTimeline, MoreOperationsThanLettersShareAMark) {

@@ -1,5 +1,11 @@
 // What charts share, and bars. Widths are shares of the page's, in a drawing of 1000 units that is as wide as its place.
-const fills = [0, 1, 2, 3, 4, 5, 6, 7].map((c) => `var(--c${c})`);
+// `colours` is the table that podsim puts before the scripts: tools/report/role_colours.hpp.
+const roleColour = (role) => Object.hasOwn(colours.roles, role) ? colours.roles[role] : colours.roles.other;
+/** Of exposed communication on the first axis, the second, ... */
+const axisColour = (n) => colours.axes[n % colours.axes.length];
+const seriesColour = (n) => colours.series[n % colours.series.length];
+/** Of bars that have no role, such as the times of whole runs. */
+const plain = "var(--faint)";
 
 const leastOf = (values) => values.reduce((least, value) => Math.min(least, value), Infinity);
 const mostOf = (values) => values.reduce((most, value) => Math.max(most, value), -Infinity);
@@ -8,23 +14,23 @@ function legend(entries) {
   return make("div", {class: "legend"}, entries.map(([name, fill]) => make("span", {}, make("span", {class: "key", style: `background:${fill}`}), name)));
 }
 
-/** One bar of parts [name, value]; parts of zero are left out. */
+/** One bar of parts [name, value, colour]; parts of zero are left out. */
 function stackedBar(parts, total, text) {
   const shown = parts.filter(([, value]) => amount(value) > 0);
   let at = 0;
-  const bars = shown.map(([name, value], i) => {
-    const bar = make("rect", {x: (1000 * at) / total, y: 0, width: (1000 * value) / total, height: 26, fill: fills[i % fills.length], stroke: "var(--paper)"},
+  const bars = shown.map(([name, value, fill]) => {
+    const bar = make("rect", {x: (1000 * at) / total, y: 0, width: (1000 * value) / total, height: 26, fill, stroke: "var(--paper)"},
                      make("title", {}, `${name}: ${text(value)}, ${percentText(value / total)}`));
     at += value;
     return bar;
   });
   const label = shown.map(([name, value]) => `${name} ${text(value)}`).join(", ");
   return [make("svg", {viewBox: "0 0 1000 26", height: 26, preserveAspectRatio: "none", role: "img", "aria-label": label}, bars),
-          legend(shown.map(([name, value], i) => [`${name} ${text(value)} (${percentText(value / total)})`, fills[i % fills.length]]))];
+          legend(shown.map(([name, value, fill]) => [`${name} ${text(value)} (${percentText(value / total)})`, fill]))];
 }
 
 /** A row per entry {name, value, note}: its bar, from a common zero; values of both signs go both ways. */
-function barRows(entries, fill = fills[0]) {
+function barRows(entries, fill = plain) {
   const values = entries.map(({value}) => value).filter(isNumber), most = Math.max(mostOf(values), 0), least = Math.min(leastOf(values), 0);
   const span = most - least || 1;
   const rows = entries.map(({name, value, note, badge}) => make("tr", {},
@@ -36,13 +42,13 @@ function barRows(entries, fill = fills[0]) {
   return make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)));
 }
 
-/** A table row per entry {name, parts, note}: a bar of its parts, all bars on one scale. */
-function stackedRows(entries, names) {
+/** A table row per entry {name, parts, note}: a bar of its parts, all bars on one scale. `looks`: [name, colour] of each part. */
+function stackedRows(entries, looks) {
   const most = mostOf(entries.map(({parts}) => parts.reduce((sum, part) => sum + amount(part), 0))) || 1;
   const rows = entries.map(({name, parts, note, badge}) => {
     let at = 0;
     const bars = parts.map(amount).map((part, p) => {
-      const bar = make("rect", {x: (1000 * at) / most, y: 2, width: (1000 * part) / most, height: 12, fill: fills[p % fills.length]});
+      const bar = make("rect", {x: (1000 * at) / most, y: 2, width: (1000 * part) / most, height: 12, fill: looks[p][1]});
       at += part;
       return bar;
     });
@@ -50,7 +56,7 @@ function stackedRows(entries, names) {
       make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 16", height: 16, preserveAspectRatio: "none", "aria-hidden": "true"}, make("rect", {class: "back", x: 0, y: 0, width: 1000, height: 16}), bars)),
       make("td", {class: "number"}, note));
   });
-  return [legend(names.map((name, p) => [name, fills[p % fills.length]])), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
+  return [legend(looks), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
 }
 
 /** The least of 1, 2 or 5 times a power of ten of which at most `ticks` fit a span. */

@@ -97,7 +97,7 @@ function variants({result: {rows}}) {
     .filter(([, of]) => rows.some((row) => of(row) !== ""));
   const all = [...columns, ...figures];
   const note = rows.length > mostBars ? make("p", {}, `Bars of the first ${mostBars} of ${rows.length}:`) : null;
-  return section("variants", "Variants", note, stackedRows(entries, ["compute", "exposed communication", "waiting"]),
+  return section("variants", "Variants", note, stackedRows(entries, ["compute", "exposed communication", "waiting"].map((role) => [role, roleColour(role)])),
     folded(all.map(([name]) => name), () => rows.map((row) => all.map(([, of]) => of(row) ?? "")), columns.length), starNote(rows));
 }
 

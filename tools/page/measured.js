@@ -10,14 +10,16 @@ function diffHead(record) {
     make("p", {}, make("b", {}, said(result.sentence))), [...warnings, ...notes].map((note) => make("p", {}, `note: ${said(note)}`))];
 }
 
+/** Not the first two series, which have the colours of compute and communication. */
+const measuredColour = seriesColour(3), predictedColour = seriesColour(2);
 /** Two bars a row, measured above predicted, on one scale. */
 function pairedBars(entries) {
   const most = mostOf(entries.flatMap(({measured, predicted}) => [amount(measured), amount(predicted)])) || 1;
   const bar = (value, y, fill) => isNumber(value) ? make("rect", {x: 0, y, width: Math.max((1000 * amount(value)) / most, 1), height: 7, fill}) : null;
   const rows = entries.map(({name, measured, predicted, note}) => make("tr", {}, make("th", {scope: "row"}, name),
-    make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 18", height: 18, preserveAspectRatio: "none", "aria-hidden": "true"}, bar(measured, 1, fills[5]), bar(predicted, 9, fills[4]))),
+    make("td", {class: "bar"}, make("svg", {viewBox: "0 0 1000 18", height: 18, preserveAspectRatio: "none", "aria-hidden": "true"}, bar(measured, 1, measuredColour), bar(predicted, 9, predictedColour))),
     make("td", {class: "number"}, note)));
-  return [legend([["measured", fills[5]], ["predicted", fills[4]]]), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
+  return [legend([["measured", measuredColour], ["predicted", predictedColour]]), make("div", {class: "wide"}, make("table", {style: "width:100%;min-width:24em"}, make("tbody", {}, rows)))];
 }
 
 function stepByCategory({result: {categories}}) {

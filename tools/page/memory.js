@@ -30,7 +30,7 @@ class MemoryChart {
       if (total > this.peak.total) this.peak = this.moments[this.moments.length - 1];
     }
     this.kinds = kinds.map((name, k) => k).filter((k) => this.most[k] > 0);
-    this.keys.replaceChildren(legend(this.kinds.map((k) => [kinds[k], fills[k % fills.length]])));
+    this.keys.replaceChildren(legend(this.kinds.map((k) => [kinds[k], roleColour(kinds[k])])));
     this.figures.replaceChildren(make("summary", {}, "as a table"), table(["kind", `at the peak, ${timeText(this.peak.at / 1e12)}`, "its own most"],
       [...this.kinds.map((k) => [kinds[k], bytesText(this.peak.live[k]), bytesText(this.most[k])]), ["all", bytesText(this.peak.total), bytesText(this.peak.total)]]));
     if (this.width) this.draw(this.width);
@@ -81,7 +81,7 @@ class MemoryChart {
       const edge = (values) => values.map((bytes, c) => [this.left + c * this.step, this.left + (c + 1) * this.step, this.y(bytes).toFixed(2)]);
       const there = edge(upper).map(([from, to, y]) => `L${from.toFixed(2)} ${y}H${to.toFixed(2)}`).join("");
       const back = edge(below).reverse().map(([from, to, y]) => `L${to.toFixed(2)} ${y}H${from.toFixed(2)}`).join("");
-      parts.push(make("path", {d: `M${there.slice(1)}${back}z`, fill: fills[k % fills.length], stroke: "var(--paper)", "stroke-width": 0.5}));
+      parts.push(make("path", {d: `M${there.slice(1)}${back}z`, fill: roleColour(this.record.memory_kinds[k]), stroke: "var(--paper)", "stroke-width": 0.5}));
       upper.forEach((bytes, c) => below[c] = bytes);
     }
     if (line !== null) parts.push(make("line", {class: "capacity", x1: this.left, x2: width, y1: this.y(line), y2: this.y(line)}),

@@ -14,6 +14,7 @@
 #include "sim/config/message_file.hpp"
 #include "tools/page/page_parts.hpp"
 #include "tools/report/json.hpp"
+#include "tools/report/role_colours.hpp"
 #include "tools/report/run_operations.hpp"
 
 namespace podsim {
@@ -93,18 +94,20 @@ void put_numbers(std::string& out, std::string_view name, std::size_t count, Num
   out += "]";
 }
 
-/// The labels of tasks: each trip and each name once, as a loop's body has thousands of one name.
-std::string tasks_of(const std::vector<std::string>& tasks) {
-  Numbered trips, names;
-  std::vector<std::size_t> trip, name;
+/// The labels and roles of tasks: each trip and each name once, as a loop's body has thousands of one name.
+std::string tasks_of(const std::vector<std::string>& tasks, const std::vector<std::string>& task_roles) {
+  Numbered trips, names, roles;
+  std::vector<std::size_t> trip, name, role;
+  for (const std::string& of_task : task_roles) role.push_back(roles(of_task));
   for (const std::string& task : tasks) {
     const std::size_t begins = behind_trips(task);
     trip.push_back(trips(std::string_view{task}.substr(0, begins)));
     name.push_back(names(std::string_view{task}.substr(begins)));
   }
-  std::string out = fmt::format(R"({{"trips":{},"names":{})", Json(trips.texts).dump(), Json(names.texts).dump());
+  std::string out = fmt::format(R"({{"trips":{},"names":{},"roles":{})", Json(trips.texts).dump(), Json(names.texts).dump(), Json(roles.texts).dump());
   put_numbers(out, "trip", trip.size(), [&](std::size_t t) { return trip[t]; });
   put_numbers(out, "name", name.size(), [&](std::size_t t) { return name[t]; });
+  put_numbers(out, "role", role.size(), [&](std::size_t t) { return role[t]; });
   return out + "}";
 }
 
@@ -159,7 +162,7 @@ std::string data_of(const Record& record, const std::string& name) {
   }
   std::string out = fmt::format(R"({{"kind":"{}","file":{},"version":{},"command":{},"machine":{},"missing":{},"tasks":{},"memory_kinds":{},"calls":{},"timelines":[)",
                                 name_of(record.kind), json_text(name), json_text(record.podsim_version), json_text(record.command), machine.dump(),
-                                Json(record.missing).dump(), tasks_of(record.tasks), Json(record.memory_kinds).dump(), calls.dump());
+                                Json(record.missing).dump(), tasks_of(record.tasks, record.task_roles), Json(record.memory_kinds).dump(), calls.dump());
   for (std::size_t t = 0; t < record.timelines.size(); ++t) {
     if (t > 0) out += ",";
     put_timeline(out, record.timelines[t]);
@@ -172,6 +175,18 @@ std::string data_of(const Record& record, const std::string& name) {
   return out + ",\"result\":" + record.result + "}";
 }
 
+/// The table of role_colours.hpp, as a constant of the page's scripts.
+std::string colours_in_script() {
+  Json roles = Json::object();
+  for (const auto& [role, colour] : role_colours()) roles.set(role, hex(colour));
+  const auto list = [](std::span<const Colour> colours) {
+    Json all = Json::array();
+    for (const Colour colour : colours) all.push_back(hex(colour));
+    return all;
+  };
+  return "const colours = " + Json{{"roles", roles}, {"axes", list(axis_colours())}, {"series", list(series_colours())}}.dump() + ";\n";
+}
+
 }  // namespace
 
 Expected<Record> read_record_or_json(std::string_view bytes, const std::string& file) {
@@ -181,6 +196,8 @@ Expected<Record> read_record_or_json(std::string_view bytes, const std::string& 
     auto read = read_record(bytes, file);
     if (!read) return read.error();
     record = *std::move(read);
+    if (!record.timelines.empty() && record.task_roles.empty())
+      record.missing.emplace_back("the colours of the timeline: an earlier podsim recorded the run; podsim run --record FILE writes them");
   } else {
     if (const auto first = bytes.find_first_not_of(" \t\r\n"); first != std::string_view::npos && bytes[first] != '{')
       return Diagnostic{{file, 1, 1}, "expected a record, as --record writes it, or the JSON of a command, found neither"};
@@ -201,7 +218,7 @@ std::string page_of(const std::vector<Record>& records, const std::vector<std::s
   std::string data = "[";
   for (std::size_t r = 0; r < records.size(); ++r) data += (r == 0 ? "" : ",") + data_of(records[r], names[r]);
   data += "]";
-  std::string scripts;
+  std::string scripts = colours_in_script();
   for (const char* script : {"text", "tables", "charts", "scatter", "timeline", "memory", "network_places", "network", "run", "comparison", "tuning", "validation", "differences", "explained", "measured", "calibration", "check", "sweep", "main"}) scripts += part(script);
   std::string page{part("frame")};
   const auto put = [&](std::string_view mark, std::string_view text) { page.replace(page.find(mark), mark.size(), text); };

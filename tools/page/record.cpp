@@ -7,6 +7,7 @@
 #include "sim/config/message_file.hpp"
 #include "tools/page/record.pb.h"
 #include "tools/report/json.hpp"
+#include "tools/report/name_numbers.hpp"
 
 namespace podsim {
 
@@ -189,6 +190,10 @@ std::string write_record(const Record& record) {
     written.set_source(value.source);
   }
   for (const std::string& task : record.tasks) message.add_tasks(as_utf8(task));
+  std::vector<std::string> roles;
+  NameNumbers number_of_role{roles};
+  for (const std::string& role : record.task_roles) message.add_task_role(number_of_role.of(role));
+  for (const std::string& role : roles) message.add_roles(role);
   for (const RecordedTimeline& timeline : record.timelines) {
     auto& written = *message.add_timelines();
     written.set_device(timeline.device);
@@ -227,6 +232,14 @@ Expected<Record> read_record(std::string_view bytes, const std::string& name) {
   record.kind = *kind;
   for (const auto& value : message.machine()) record.machine.push_back({value.path(), value.value(), value.source()});
   const Place root;
+  if (message.task_role_size() != 0 && message.task_role_size() != message.tasks_size())
+    file.problem(root.at("task_role"), fmt::format("expected a role for each of {} tasks or none, found {}", message.tasks_size(), message.task_role_size()));
+  for (int t = 0; t < message.task_role_size() && file.ok(); ++t) {
+    if (message.task_role(t) < static_cast<std::uint32_t>(message.roles_size()))
+      record.task_roles.push_back(message.roles(static_cast<int>(message.task_role(t))));
+    else
+      file.problem(root.at("task_role", t), fmt::format("expected a number below {}, found {}", message.roles_size(), message.task_role(t)));
+  }
   for (int t = 0; t < message.timelines_size() && file.ok(); ++t) {
     const auto& timeline = message.timelines(t);
     const Place place = root.at("timelines", t);

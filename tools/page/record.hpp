@@ -75,6 +75,7 @@ struct Record {
   std::vector<std::string> memory_kinds{};
   std::vector<RecordedCall> calls{};
   std::optional<DrawnPipeline> pipeline{};  // of a training step with several stages; its `end` is that of the last task
+  std::vector<std::string> task_roles{};    // role_of() each of `tasks`; empty: those that podsim wrote before it had roles
   ResultKind kind = ResultKind::run;  // of the result, as kind_of_result() tells
 };
 
@@ -83,7 +84,7 @@ inline constexpr SizeLimit record_limit{Bytes{200'000'000}};
 std::string write_record(const Record& record);
 
 /// Errors, all at once: bytes that are no record, a truncated or a damaged one, a newer version or the first, which had no checksum; a result that is none, bars that go back in time or name no
-/// task or call, links without ends.
+/// task or call, tasks without a role, links without ends.
 Expected<Record> read_record(std::string_view bytes, const std::string& file);
 
 }  // namespace podsim

@@ -9,8 +9,9 @@
 #include "sim/analysis/node_activity.hpp"
 #include "sim/analysis/step_split.hpp"
 #include "tools/report/device_events.hpp"
-#include "workloads/ledger/label_place.hpp"
 #include "tools/report/name_numbers.hpp"
+#include "tools/report/task_role.hpp"
+#include "workloads/ledger/label_place.hpp"
 
 namespace podsim {
 
@@ -68,6 +69,13 @@ class TimelineReader {
     return axis < 0 ? "sends" : run_.model.schedule->mesh.axes()[static_cast<std::size_t>(axis)].name;
   }
 
+  /// The number by which bars refer to a task.
+  std::uint32_t number_of(const std::string& name, const Task& task) {
+    const std::uint32_t number = names_.of(name);
+    if (number == record_.task_roles.size()) record_.task_roles.emplace_back(role_of(task));
+    return number;
+  }
+
   /// The number by which bars refer to what a task calls.
   std::uint32_t number_of(const PlayedCall& call, const Call& op) {
     const auto [known, added] = numbers_.try_emplace(&call, 0);
@@ -112,10 +120,10 @@ class TimelineReader {
       std::vector<RecordedBar>& line = timeline.lines[event.line].bars;
       const PlayedCall* const call = run_.model.call(p, event.task.index());
       if (call == nullptr) {
-        line.push_back({event.begin, event.end, names_.of(task.label)});
+        line.push_back({event.begin, event.end, number_of(task.label, task)});
         continue;
       }
-      const RecordedBar bar{event.begin, event.end, names_.of(name_of_call(task.label)), number_of(*call, std::get<Call>(task.op))};
+      const RecordedBar bar{event.begin, event.end, number_of(name_of_call(task.label), task), number_of(*call, std::get<Call>(task.op))};
       calls.bars.push_back(bar);
       if (!within_calls_) continue;
       add(line, call->times.core, bar);

@@ -36,6 +36,9 @@ function headline(record) {
 /** What the parts of a training step's time are called in a sentence. */
 const stepParts = {compute_s: "compute", recompute_s: "recomputation", bubble_s: "the bubble", optimizer_s: "the optimizer", copies_s: "copies", launch_s: "launches", waiting_s: "waiting"};
 
+/** The role of a part that results have by a key: "core share" of core_share_s. */
+const roleOfKey = (key) => key.replace(/_s$/, "").replace(/_/g, " ");
+
 /** The parts of a training step's time, the longest first: "bound by compute, 64.3 % of the step; then the bubble, 20.1 %". */
 function boundBy({split, makespan_s: time}) {
   if (!isObject(split)) return null;
@@ -74,11 +77,11 @@ function failures({result}) {
 }
 
 function timeSplit({result}) {
-  const parts = [["compute", result.compute_s], ["exposed communication", result.exposed_communication_s], ["waiting", result.waiting_s]];
+  const parts = ["compute_s", "exposed_communication_s", "waiting_s"].map((key) => [roleOfKey(key), result[key], roleColour(roleOfKey(key))]);
   const content = [make("p", {}, "The core of the busiest device:"), withTable(make("div", {}, stackedBar(parts, result.makespan_s || 1, timeText)),
     table(["part", "time", "of the run"], parts.map(([name, value]) => [name, timeText(value), percentText(share(value, result.makespan_s))])))];
   if (result.explanation) {
-    const path = Object.entries(splitNames).map(([key, name]) => [name, result.explanation.split[key] ?? 0]);
+    const path = Object.entries(splitNames).map(([key, name]) => [name, result.explanation.split[key] ?? 0, roleColour(roleOfKey(key))]);
     content.push(make("p", {}, "The critical path, on whatever device it runs:"), withTable(make("div", {}, stackedBar(path, result.makespan_s || 1, timeText)),
       table(["part", "time", "of the run"], path.map(([name, value]) => [name, timeText(value), percentText(share(value, result.makespan_s))]))));
   }
@@ -89,7 +92,7 @@ function axes({result}) {
   const axes = (result.axes ?? []).filter(({transfers}) => transfers > 0);
   if (axes.length === 0) return null;
   return section("axes", "Communication per axis", make("p", {}, "Exposed: in flight while the core of the busiest device waits."),
-    barRows(axes.map(({axis, exposed_s}) => ({name: axis, value: exposed_s, note: `${timeText(exposed_s)} exposed`})), fills[5]),
+    barRows(axes.map(({axis, exposed_s}) => ({name: axis, value: exposed_s, note: `${timeText(exposed_s)} exposed`})), roleColour("exposed")),
     table(["axis", "transfers", "link traffic", "in flight", "exposed"], axes.map((a) => [a.axis, a.transfers, bytesText(a.link_bytes), timeText(a.in_flight_s), timeText(a.exposed_s)])));
 }
 
@@ -116,7 +119,7 @@ function ledger({result}) {
   const row = (c) => [c.name, c.kind, c.axis, c.source ?? c.path ?? "", timeText(c.exposed_s), percentText(c.share), timeText(c.hidden_s), `${c.count}`, bytesText(c.bytes)];
   const headings = ["collective", "kind", "axis", "from", "exposed", "of the run", "hidden", "count", "bytes each"];
   return section("collectives", "What it waits for", make("p", {}, "The collectives of the busiest device, most exposed first: exposed while its core waits for them, hidden while it works."),
-    barRows(found.slice(0, most).filter((c) => c.exposed_s > 0).map((c) => ({name: c.name, value: c.exposed_s, note: `${timeText(c.exposed_s)}, ${percentText(c.share)}`})), fills[5]),
+    barRows(found.slice(0, most).filter((c) => c.exposed_s > 0).map((c) => ({name: c.name, value: c.exposed_s, note: `${timeText(c.exposed_s)}, ${percentText(c.share)}`})), roleColour("exposed")),
     table(headings, found.slice(0, most).map(row), 4), found.length > most ? folded(headings, () => found.map(row), 4, `all ${found.length}`) : null);
 }
 
@@ -130,7 +133,7 @@ function advice({result}) {
   const bars = [{what: "as it is", makespan_s: before, change: 0}, ...useful.slice(0, 8), ...last];
   const others = [...found.tried.filter((t) => !t.helps).map(row), ...found.refused.map((r) => [r.what, r.options, "-", "-", "-", r.why]), ...found.not_tried.map((r) => [r.what, r.options, "-", "-", "-", "not tried: it takes long"])];
   return section("advice", "What would help", make("p", {}, useful.length === 0 ? "Nothing that was tried makes it faster." : "Each was simulated in place of the command's own option."),
-    barRows(bars.map((t) => ({name: t.what, value: t.makespan_s, note: `${timeText(t.makespan_s)}, ${signedPercent(t.change)}`})), fills[0]), table(headings, [...useful, ...last].map(row), 2),
+    barRows(bars.map((t) => ({name: t.what, value: t.makespan_s, note: `${timeText(t.makespan_s)}, ${signedPercent(t.change)}`}))), table(headings, [...useful, ...last].map(row), 2),
     useful.some((t) => t.over_hbm) ? make("p", {}, "* more than the device has") : null, others.length === 0 ? null : folded(headings, () => others, 2, `${others.length} that do not help or are not possible`));
 }
 
@@ -156,7 +159,7 @@ function links({result}) {
   const sorted = [...found].sort((a, b) => b.utilisation - a.utilisation);
   const name = (l) => `${l.link}${l.links > 1 ? `, and ${l.links - 1} alike` : ""}`;
   return section("links", "Links", make("p", {}, "Utilisation: what crossed over what could have crossed in the run."),
-    barRows(sorted.slice(0, 40).map((l) => ({name: name(l), value: l.utilisation, note: percentText(l.utilisation)})), fills[2]),
+    barRows(sorted.slice(0, 40).map((l) => ({name: name(l), value: l.utilisation, note: percentText(l.utilisation)}))),
     folded(["link", "bytes", "utilisation"], () => sorted.map((l) => [name(l), bytesText(l.bytes), percentText(l.utilisation)])));
 }
 
@@ -191,9 +194,10 @@ function calls({calls: found}) {
   if (found.length === 0) return null;
   const names = [...new Set(found.flatMap(({parts}) => parts.map(({name}) => name)))];
   const timeOf = ({parts}, name) => parts.find((part) => part.name === name)?.time_s ?? 0, whole = ({parts}) => parts.reduce((sum, {time_s: time}) => sum + time, 0);
+  const axes = names.filter((name) => name.startsWith("exposed communication, ")), lookOf = (name) => [name, axes.includes(name) ? axisColour(axes.indexOf(name)) : roleColour(name)];
   const rows = found.map((call) => [call.name, timeText(whole(call)), ...names.map((name) => timeOf(call, name) === 0 ? "" : timeText(timeOf(call, name)))]);
   return section("calls", "Calls", make("p", {}, "Functions of which each call was simulated as one task, and what the time of a device in one call is:"),
-    withTable(make("div", {}, stackedRows(found.map((call) => ({name: call.name, parts: names.map((name) => timeOf(call, name)), note: timeText(whole(call))})), names)),
+    withTable(make("div", {}, stackedRows(found.map((call) => ({name: call.name, parts: names.map((name) => timeOf(call, name)), note: timeText(whole(call))})), names.map(lookOf))),
       table(["function", "time", ...names], rows)));
 }
 

@@ -7,7 +7,7 @@ const shapes = [
   (x, y, r) => `M${x - r} ${y - r}L${x + r} ${y + r}M${x + r} ${y - r}L${x - r} ${y + r}`,
 ];
 
-const fillOf = (look) => fills[look % 7], shapeOf = (look) => shapes[Math.floor(look / 7 + look) % shapes.length];
+const shapeOf = (look) => shapes[Math.floor(look / 7 + look) % shapes.length];
 
 /** Of an axis: where a value is between 0 and 1, and the ticks, of which the labels are `text`. */
 function scaleOf(values, {log, log2, names, text, fromZero}) {
@@ -90,7 +90,7 @@ class Scatter {
   }
 
   drawnSeries({joined, hollow, look: looked}, s) {
-    const look = looked ?? s, places = this.places.filter((_, i) => this.points[i].s === s), shape = shapeOf(look), fill = fillOf(look);
+    const look = looked ?? s, places = this.places.filter((_, i) => this.points[i].s === s), shape = shapeOf(look), fill = seriesColour(look);
     const d = places.map(([x, y]) => shape(Number(x.toFixed(1)), Number(y.toFixed(1)), 4)).join("");
     const line = joined && places.length > 1 ? [make("path", {d: places.map(([x, y], i) => `${i === 0 ? "M" : "L"}${x} ${y}`).join(""), fill: "none", stroke: fill, "stroke-width": 2})] : [];
     return [...line, make("path", {d, fill: hollow ? "none" : fill, stroke: hollow ? fill : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})];
@@ -103,5 +103,5 @@ function markLegend(series, lines, limits) {
     make("line", {x1: -6, x2: 6, y1: 0, y2: 0, stroke: "var(--faint)", "stroke-width": 1.5, "stroke-dasharray": dash})), name));
   named.push(...limits.map(({name}) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"}, make("line", {class: "capacity", x1: -6, x2: 6, y1: 0, y2: 0})), name)));
   return make("div", {class: "legend"}, named, series.map(({name, hollow, look}, s) => make("span", {}, make("svg", {class: "mark", viewBox: "-6 -6 12 12", "aria-hidden": "true"},
-    make("path", {d: shapeOf(look ?? s)(0, 0, 4), fill: hollow ? "none" : fillOf(look ?? s), stroke: hollow ? fillOf(look ?? s) : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
+    make("path", {d: shapeOf(look ?? s)(0, 0, 4), fill: hollow ? "none" : seriesColour(look ?? s), stroke: hollow ? seriesColour(look ?? s) : "var(--ink)", "stroke-width": hollow ? 1.5 : 0.7})), name)));
 }

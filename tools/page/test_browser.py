@@ -146,6 +146,18 @@ class InBrowser(unittest.TestCase):
         self.browser.get(f"file://{self.folder}/{name}.html")
         self.assertEqual(self.browser.get_log("browser"), [], name)
 
+    def legend(self, part):
+        """The colours of a legend by what each is for."""
+        keys = part.find_elements(By.CSS_SELECTOR, ".legend > span")
+        colours = [key.find_element(By.CLASS_NAME, "key").value_of_css_property("background-color") for key in keys]
+        return {key.text: "#" + "".join(f"{int(value):02x}" for value in re.findall(r"\d+", colour)[:3]) for key, colour in zip(keys, colours)}
+
+    def check_roles(self, legend):
+        """Each has its own colour, that of its role."""
+        roles = self.browser.execute_script("return colours.roles")
+        self.assertEqual(legend, {role: roles[role] for role in legend})
+        self.assertEqual(len(set(legend.values())), len(legend))
+
     def sections(self):
         return [s.get_attribute("id") for s in self.browser.find_elements(By.CSS_SELECTOR, "#record section")]
 
@@ -228,6 +240,21 @@ class RunPage(InBrowser):
         ActionChains(self.browser).move_to_element_with_offset(drawing, 132 - size["width"] // 2, 34 - size["height"] // 2).perform()
         self.assertTrue(self.tip().startswith("cut X s0: 0 s to "), self.tip())
         self.screenshot("pointer")
+
+    def test_a_role_has_its_colour_in_every_chart(self):
+        split = self.legend(self.browser.find_element(By.ID, "split"))
+        named = {re.sub(r" [0-9.]+ \S+ \(.*", "", text): colour for text, colour in split.items()}
+        roles = {name: key.removesuffix("_s").replace("_", " ") for key, name in self.browser.execute_script("return splitNames").items()}
+        table = self.browser.execute_script("return colours.roles")
+        self.assertLessEqual({"compute", "exposed communication", "arithmetic", "bandwidth"}, set(named))
+        self.assertEqual(named, {name: table[roles.get(name, name)] for name in named})
+        bars = self.browser.find_elements(By.CSS_SELECTOR, "#split svg rect")
+        self.assertEqual([bar.get_attribute("fill") for bar in bars], list(split.values()))
+        for part in ("timeline", "memory"):
+            legend = self.legend(self.browser.find_element(By.ID, part))
+            self.check_roles(legend)
+            drawn = {path.get_attribute("fill") for path in self.browser.find_elements(By.CSS_SELECTOR, f"#{part} svg path[fill]")}
+            self.assertEqual(drawn, set(legend.values()), part)
 
     def test_zooms_and_finds_by_keys_alone(self):
         drawing = self.timeline()
@@ -610,12 +637,11 @@ class OtherPages(InBrowser):
         rows = self.table("#timeline details")
         called = [row for row in rows if row[0] == "calls"]
         self.assertIn("fwd_0__3 layer 2 (forward, stage 0, microbatch 3)", [row[1] for row in called])
-        legend = [key.text for key in part.find_elements(By.CSS_SELECTOR, ".legend > span")]
-        self.assertEqual(len(set(legend)), 22)
-        others = len({row[2] for row in rows if row[2]} - set(legend))  # that no colour is left for
-        self.assertEqual(legend[-1], (f"{others} other operation{'s' if others > 1 else ''}, " if others > 0 else "") + "tasks of no operation")
-        colours = [key.value_of_css_property("background-color") for key in part.find_elements(By.CSS_SELECTOR, ".legend .key")]
-        self.assertEqual(len(set(colours)), 22, "no two operations of one colour")
+        legend = self.legend(part)
+        self.assertLessEqual({"forward", "backward", "compute", "communication"}, set(legend))
+        self.check_roles(legend)
+        drawn = {path.get_attribute("fill") for path in part.find_elements(By.CSS_SELECTOR, "svg[role=application] path")}
+        self.assertEqual(drawn, set(legend.values()))
         self.assertTrue(all(row[2] for row in called))
         # The first call gathers weights: no core is at work.
         drawing = part.find_element(By.CSS_SELECTOR, "svg[role=application]")

@@ -1,7 +1,5 @@
 // The timeline of a device: lines of bars, of which only what can be seen is drawn.
 const rowHeight = 22, axisHeight = 24;
-/** Colours of operations, of which no two are the same; others are grey. */
-const operationFills = ["", "45%, var(--paper)", "55%, var(--ink)"].flatMap((mixed) => fills.slice(0, 7).map((fill) => mixed === "" ? fill : `color-mix(in srgb, ${fill} ${mixed})`));
 
 /** The bars of a line with their times in picoseconds from the start of the run. */
 function unpacked({name, task_step: steps, gap, length, call}) {
@@ -12,18 +10,6 @@ function unpacked({name, task_step: steps, gap, length, call}) {
     at = end[i] = begin[i] + length[i];
   }
   return {name, task, begin, end, call};
-}
-
-/** Which operation of the run each task belongs to: the one with the longest name that its own begins with; -1: none. */
-function operationsOf(tasks, operations) {
-  const numbers = new Map(operations.map((name, o) => [name, o])), longest = mostOf([0, ...operations.map((name) => name.length)]);
-  return tasks.map((task) => {
-    for (let length = Math.min(task.length, longest); length > 0; --length) {
-      const found = numbers.get(task.slice(0, length));
-      if (found !== undefined) return found;
-    }
-    return -1;
-  });
 }
 
 /** The first bar that ends after a time. */
@@ -40,11 +26,9 @@ function firstAfter(ends, time) {
 class Timeline {
   constructor(record) {
     this.record = record;
-    this.operations = (record.result.operations ?? []).map(({name}) => name);
-    const {trips, names, trip, name} = record.tasks;
+    const {trips, names, roles, trip, name, role} = record.tasks;
     this.tasks = name.map((n, t) => trips[trip[t]] + names[n]);
-    this.ofTask = operationsOf(this.tasks, this.operations);
-    this.ofCall = record.calls.map(({name}) => (this.operations.includes(name) || this.operations.push(name), this.operations.indexOf(name)));
+    this.roles = name.map((_, t) => roles[role[t]] ?? "other");
     this.end = Math.max(amount(record.result.makespan_s) * 1e12, 1);
     [this.from, this.to] = [0, this.end];
     this.drawing = make("svg", {tabindex: 0, role: "application", "aria-label": "timeline: plus and minus zoom, arrows move, 0 shows all",
@@ -66,8 +50,11 @@ class Timeline {
   button(name, action) { return make("button", {type: "button", onclick: action}, name); }
   /** The call that a bar is or is in; undefined: none. */
   callOf(line, i) { return line.call?.[i] > 0 ? this.record.calls[line.call[i] - 1] : undefined; }
-  operationOf(line, i) { return line.call?.[i] > 0 ? this.ofCall[line.call[i] - 1] : this.ofTask[line.task[i]]; }
-  fill(operation) { return this.looks.get(operation) ?? fills[7]; }
+  /** What a bar is, for its colour: of a call what its line shows of it. */
+  roleOf(line, i) {
+    if (!(line.call?.[i] > 0) || line.name === "calls") return this.roles[line.task[i]];
+    return line.name === "compute" ? "compute" : line.name.startsWith("dma") ? "copy" : "communication";
+  }
 
   show(index) {
     this.lines = this.record.timelines[index].lines.map(unpacked);
@@ -76,13 +63,10 @@ class Timeline {
     const times = new Map();  // the longest on one line
     for (const line of this.lines) {
       const onLine = new Map();
-      line.task.forEach((_, i) => onLine.set(this.operationOf(line, i), (onLine.get(this.operationOf(line, i)) ?? 0) + line.end[i] - line.begin[i]));
-      for (const [operation, time] of onLine) times.set(operation, Math.max(times.get(operation) ?? 0, time));
+      line.task.forEach((_, i) => onLine.set(this.roleOf(line, i), (onLine.get(this.roleOf(line, i)) ?? 0) + line.end[i] - line.begin[i]));
+      for (const [role, time] of onLine) times.set(role, Math.max(times.get(role) ?? 0, time));
     }
-    const named = [...times.keys()].filter((o) => o >= 0).sort((a, b) => times.get(b) - times.get(a)), shown = named.slice(0, operationFills.length);
-    this.looks = new Map(shown.map((o, i) => [o, operationFills[i]]));
-    const others = [...(named.length > shown.length ? [`${named.length - shown.length} other operation${named.length - shown.length === 1 ? "" : "s"}`] : []), ...(times.has(-1) ? ["tasks of no operation"] : [])].join(", ");
-    this.keys.replaceChildren(legend([...shown.map((o) => [this.operations[o], this.fill(o)]), ...(others === "" ? [] : [[others, fills[7]]])]));
+    this.keys.replaceChildren(legend([...times.keys()].sort((a, b) => times.get(b) - times.get(a)).map((role) => [role, roleColour(role)])));
     this.draw();
   }
 
@@ -159,7 +143,7 @@ class Timeline {
       let run = null;
       for (let i = firstAfter(line.end, this.from); i < line.task.length && line.begin[i] < this.to; ++i) {
         const from = Math.max(this.x(line.begin[i]), this.left()), to = Math.min(Math.max(this.x(line.end[i]), from + 0.3), width);
-        const fill = this.fill(this.operationOf(line, i));
+        const fill = roleColour(this.roleOf(line, i));
         if (searched && this.matches(line, i)) ++matching, put("found", from, to);
         if (run !== null && run.fill === fill && from - run.to < 0.5 && (to - from < 1 || run.to - run.from < 1)) {
           run.to = to;

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <unordered_map>
 
 #include "sim/analysis/operations.hpp"
 #include "sim/base/units.hpp"
-#include "tools/report/colour.hpp"
+#include "tools/report/role_colours.hpp"
 #include "tools/report/run_operations.hpp"
 #include "tools/report/table.hpp"
 #include "tools/report/text_width.hpp"
@@ -22,13 +21,13 @@ namespace {
 constexpr std::string_view marks = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 constexpr char no_mark_left = '#', mostly_idle = '.', idle = ' ';
 constexpr std::int64_t least_part = 10;  // of a column: one divided by it
-/// Of matplotlib's tab20, those that letters are easy to read on.
-constexpr std::array<Colour, 8> backgrounds{{{0xae, 0xc7, 0xe8}, {0xff, 0xbb, 0x78}, {0x98, 0xdf, 0x8a}, {0xff, 0x98, 0x96},
-                                             {0xc5, 0xb0, 0xd5}, {0xdb, 0xdb, 0x8d}, {0x9e, 0xda, 0xe5}, {0xf7, 0xb6, 0xd2}}};
-
+constexpr std::string_view line_of_calls = "calls";
 constexpr int most_dropped = 8;          // words of a task's name behind that of its operation
 
 using Operation = std::size_t;
+
+/// What a line shows of a call: the core at work, the dma unit, or what is in flight along an axis.
+std::string_view role_in_calls(std::string_view line) { return line == "compute" ? "compute" : line.starts_with("dma") ? "copy" : "communication"; }
 
 /// The operations of the tasks of a record: those of its result, and what they lack. A call belongs to its function.
 class OperationNames {
@@ -55,13 +54,27 @@ class OperationNames {
         if (end = name.rfind(' ', end - 1); end != std::string::npos) operation = known_as(end);
       of_task_.push_back(operation ? *operation : number_of(name));
     }
+    roles_.resize(names_.size());
+    const auto name_role = [&](Operation operation, std::size_t task) {
+      if (roles_[operation].empty() && task < record.task_roles.size()) roles_[operation] = record.task_roles[task];
+    };
+    for (std::size_t task = 0; task < of_task_.size(); ++task) name_role(of_task_[task], task);
+    for (const RecordedTimeline& timeline : record.timelines)
+      for (const RecordedLine& line : timeline.lines)
+        for (const RecordedBar& bar : line.bars)
+          if (bar.call != 0 && line.name == line_of_calls) name_role(of(bar), bar.task);
   }
   [[nodiscard]] Operation of(const RecordedBar& bar) const { return bar.call == 0 ? of_task_[bar.task] : of_call_[bar.call - 1]; }
   [[nodiscard]] const std::string& name(Operation operation) const { return names_[operation]; }
+  /// What it is on a line, for its colour.
+  [[nodiscard]] std::string_view role(Operation operation, const std::string& line) const {
+    const bool is_call = std::ranges::find(of_call_, operation) != of_call_.end();
+    return is_call && line != line_of_calls ? role_in_calls(line) : roles_[operation];
+  }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
 
  private:
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, roles_;
   std::vector<Operation> of_task_, of_call_;
 };
 
@@ -160,13 +173,14 @@ class Marks {
   std::vector<Operation> order_;
 };
 
-std::string coloured_cells(const std::string& cells) {
+/// The marks of a line's cells, each on the colour of its role.
+std::string coloured_cells(const std::string& cells, const ChartLine& line, const OperationNames& names) {
   std::string text;
   for (std::size_t begin = 0, end = 0; begin < cells.size(); begin = end) {
-    end = std::min(cells.find_first_not_of(cells[begin], begin), cells.size());
+    const std::optional<Operation> operation = line.cells[begin].operation;
+    for (end = begin + 1; end < cells.size() && cells[end] == cells[begin] && line.cells[end].operation == operation;) ++end;
     const std::string same = cells.substr(begin, end - begin);
-    const std::size_t mark = marks.find(cells[begin]);
-    text += mark == std::string_view::npos ? same : coloured_text(same, backgrounds[mark % backgrounds.size()]);
+    text += operation ? coloured_text(same, colour_of_role(names.role(*operation, line.name))) : same;
   }
   return text;
 }
@@ -196,7 +210,7 @@ std::string legend_text(const RecordedTimeline& timeline, const OperationNames& 
   std::vector<Bars> bars(names.size());
   for (const RecordedLine& line : timeline.lines)
     for (const RecordedBar& bar : line.bars) {
-      if (bar.call != 0 && line.name != "calls") continue;  // a part of a bar that counts
+      if (bar.call != 0 && line.name != line_of_calls) continue;  // a part of a bar that counts
       Bars& sum = bars[names.of(bar)];
       ++sum.count;
       sum.seconds += to_seconds(bar.end - bar.begin).count();
@@ -251,7 +265,7 @@ Expected<std::string> timeline_chart(const Record& record, const RecordedTimelin
     std::string cells;
     for (const Cell& cell : line.cells) cells += marks_of.of(cell);
     cells.erase(cells.find_last_not_of(idle) + 1);
-    text += left_aligned(on_one_line(line.name, columns / 3), widest) + fmt::format("  {:>7}  ", percent(line.share)) + (coloured ? coloured_cells(cells) : cells);
+    text += left_aligned(on_one_line(line.name, columns / 3), widest) + fmt::format("  {:>7}  ", percent(line.share)) + (coloured ? coloured_cells(cells, line, names) : cells);
     text.erase(text.find_last_not_of(idle) + 1);
     text += '\n';
   }

@@ -75,15 +75,15 @@ function layers({result}) {
   const best = result.plans[0], parts = [...(best.layers ?? []), ...(best.others ?? [])];
   if (parts.length === 0) return null;
   const bars = parts.map((l) => ({name: l.name, parts: [l.forward_s, l.backward_s], note: timeText(l.forward_s + l.backward_s)}));
-  return section("layers", "The best plan", withTable(make("div", {}, stackedRows(bars, ["forward", "backward"])), table(["part", "algorithm", "dataflow", "S", "layout", "forward", "backward"],
+  return section("layers", "The best plan", withTable(make("div", {}, stackedRows(bars, ["forward", "backward"].map((role) => [role, roleColour(role)]))), table(["part", "algorithm", "dataflow", "S", "layout", "forward", "backward"],
     parts.map((l) => [l.name, l.algorithm, `${l.transposed ? "transposed " : ""}${l.dataflow ?? ""}`, l.slice_count, l.layout, timeText(l.forward_s), timeText(l.backward_s)]), 5)));
 }
 
 function trainingSplit({result}) {
   const split = result.plans[0].split;
   if (!split) return null;
-  const exposed = (byAxis) => Object.entries(byAxis).map(([axis, time]) => [`exposed on ${axis}`, time]);
-  const parts = Object.entries(split).flatMap(([key, value]) => isObject(value) ? exposed(value) : [[key.replace(/_s$/, ""), value]]);
+  const exposed = (byAxis) => Object.entries(byAxis).map(([axis, time], n) => [`exposed on ${axis}`, time, axisColour(n)]);
+  const parts = Object.entries(split).flatMap(([key, value]) => isObject(value) ? exposed(value) : [[roleOfKey(key), value, roleColour(roleOfKey(key))]]);
   const time = result.plans[0].step_s || 1, rows = parts.map(([name, value]) => [name, timeText(value), percentText(share(value, time))]);
   return section("split", "Where the time of the best plan goes", withTable(make("div", {}, stackedBar(parts, time, timeText)), table(["part", "time", "of the step"], rows)));
 }

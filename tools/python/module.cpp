@@ -1,12 +1,14 @@
 #include <pybind11/pybind11.h>
 
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "sim/base/invariant.hpp"
 #include "tools/build_info.hpp"
 #include "tools/console/printable_stream.hpp"
 #include "tools/python/core.hpp"
+#include "tools/report/role_colours.hpp"
 
 namespace podsim::python {
 
@@ -43,6 +45,21 @@ void raise(const Diagnostic& diagnostic) {
 
 namespace {
 
+pybind11::list list_of(std::span<const Colour> colours) {
+  pybind11::list list;
+  for (const Colour colour : colours) list.append(hex(colour));
+  return list;
+}
+
+/// The table of role_colours.hpp, for drawings in notebooks.
+void put_colours(pybind11::module_& module) {
+  pybind11::dict roles;
+  for (const auto& [role, colour] : role_colours()) roles[pybind11::str(role)] = hex(colour);
+  module.attr("role_colours") = roles;
+  module.attr("axis_colours") = list_of(axis_colours());
+  module.attr("series_colours") = list_of(series_colours());
+}
+
 /// What a call into podsim throws otherwise than through a command, which has told it.
 void translate_internal_errors(std::exception_ptr thrown) {
   try {
@@ -62,6 +79,7 @@ PYBIND11_MODULE(_core, module) {
   pybind11::register_exception_translator(&podsim::python::translate_internal_errors);
   module.attr("version") = PODSIM_VERSION;
   module.attr("version_and_build") = podsim::version_and_build();
+  podsim::python::put_colours(module);
   podsim::python::bind_objects(module);
   podsim::python::bind_builder(module);
   podsim::python::bind_timeline(module);

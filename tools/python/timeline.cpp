@@ -2,7 +2,11 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <map>
+#include <string_view>
+
 #include "tools/python/core.hpp"
+#include "tools/report/task_role.hpp"
 
 namespace py = pybind11;
 
@@ -83,6 +87,15 @@ py::list labels(const RunTimeline& timeline) {
   return all;
 }
 
+/// What each of these is, for its colour. A text of Python's per role, not per task.
+py::list roles(const RunTimeline& timeline) {
+  std::map<std::string_view, py::str> known;
+  py::list all;
+  for (const Program& program : timeline.run().lowered->programs)
+    for (const Task& task : program.tasks) all.append(known.try_emplace(role_of(task), role_of(task)).first->second);
+  return all;
+}
+
 py::array_t<std::int32_t> tasks(const RunTimeline& timeline) {
   std::vector<std::int32_t> first{0};
   for (const Program& program : timeline.run().lowered->programs) first.push_back(first.back() + static_cast<std::int32_t>(program.tasks.size()));
@@ -114,6 +127,7 @@ void bind_timeline(py::module_& module) {
       .def_property_readonly("task", &tasks)
       .def_property_readonly("unit", &units)
       .def("labels", &labels)
+      .def("roles", &roles)
       .def("node_of", [](const RunTimeline& timeline) {
         const auto& nodes = timeline.run().model.node_of;
         const auto& devices = timeline.run().model.device_of;

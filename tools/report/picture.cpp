@@ -15,8 +15,6 @@ namespace {
 
 constexpr double png_scale = 2;
 
-std::string hex(Colour c) { return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.green, c.blue); }
-
 /// The functions of cairo, which is loaded for the first PNG: with fonts and X it takes longer to load than most commands take. Names without "cairo_".
 struct Cairo {
   decltype(::cairo_create)* create;

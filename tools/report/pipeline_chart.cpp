@@ -9,6 +9,7 @@
 
 #include "sim/base/units.hpp"
 #include "tools/report/picture.hpp"
+#include "tools/report/role_colours.hpp"
 
 namespace podsim {
 namespace {
@@ -18,26 +19,18 @@ constexpr double chart_left = 80, chart_top = 78, chart_end = 30, widest_chart =
 
 struct KindStyle {
   char letter;
-  const char* name;
-  Colour light, dark;  // of a rank's first and last stage
+  const char* name;  // of its role
 };
-/// The hues of matplotlib's tab20c: blue, green, orange, purple, grey.
-constexpr std::array<KindStyle, pipeline_roles> styles{{{'F', "forward", {0x9e, 0xca, 0xe1}, {0x31, 0x82, 0xbd}},
-                                           {'B', "backward", {0xa1, 0xd9, 0x9b}, {0x31, 0xa3, 0x54}},
-                                           {'A', "backward of inputs", {0xfd, 0xae, 0x6b}, {0xe6, 0x55, 0x0d}},
-                                           {'W', "backward of weights", {0xbc, 0xbd, 0xdc}, {0x75, 0x6b, 0xb1}},
-                                           {'U', "optimizer", {0xbd, 0xbd, 0xbd}, {0x63, 0x63, 0x63}}}};
+constexpr std::array<KindStyle, pipeline_roles> styles{{{'F', "forward"}, {'B', "backward"}, {'A', "backward of inputs"}, {'W', "backward of weights"}, {'U', "optimizer"}}};
 const KindStyle& style_of(const PipelineTask& task) { return styles[static_cast<std::size_t>(task.kind)]; }
 
 int stages_per_rank(const PipelineSpec& spec) { return spec.stages / spec.ranks; }
 
-/// Of the stage that is `way`-th of `ways` on its rank.
+/// Of the stage that is `way`-th of `ways` on its rank: the first has the colour of the role, later ones are darker.
 Colour colour_of(PipelineRole role, std::size_t way, std::size_t ways) {
-  const KindStyle& style = styles[static_cast<std::size_t>(role)];
-  const auto mixed = [&](std::uint8_t light, std::uint8_t dark) {
-    return static_cast<std::uint8_t>(ways < 2 ? light : (light * (ways - 1 - std::min(way, ways - 1)) + dark * std::min(way, ways - 1)) / (ways - 1));
-  };
-  return {mixed(style.light.red, style.dark.red), mixed(style.light.green, style.dark.green), mixed(style.light.blue, style.dark.blue)};
+  constexpr double darkest = 0.3;
+  const double share = ways < 2 ? 0 : darkest * static_cast<double>(std::min(way, ways - 1)) / static_cast<double>(ways - 1);
+  return mixed(colour_of_role(styles[static_cast<std::size_t>(role)].name), Colour{}, share);
 }
 
 Colour colour_of(const PipelineTask& task, const PipelineSpec& spec) {
@@ -189,7 +182,7 @@ Expected<BoxPicture> picture_of(const DrawnPipeline& pipeline) {
   double at = chart_left;
   for (std::size_t role = 0; role < styles.size(); ++role)
     if (used[role]) {
-      picture.boxes.push_back({at, 34, 14, 14, ways == 1 ? styles[role].light : styles[role].dark, false});
+      picture.boxes.push_back({at, 34, 14, 14, colour_of(static_cast<PipelineRole>(role), 0, 1), false});
       picture.texts.push_back({at + 20, 41, 12, 0, grey, styles[role].name});
       at += 160;
     }

@@ -3,21 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
+#include "tools/report/role_colours.hpp"
 #include "tools/report/table.hpp"
 
 namespace podsim {
 
 namespace {
 
-// Okabe and Ito's palette, without yellow, which is too light on white.
-constexpr std::array<std::string_view, 8> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#7f7f7f"};
+std::string colour_of(std::size_t group) { return hex(series_colours()[group % series_colours().size()]); }
 
 constexpr double panel_width = 420, panel_height = 360, left_margin = 80, top_margin = 50, panel_gap = 90, legend_row = 18, foot = 60;
 constexpr double most_error = 0.5, band = 0.1;
@@ -114,8 +113,8 @@ class Picture {
   }
 
   void error_axis() {
-    svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#0072b2\" fill-opacity=\"0.08\"/>\n", second_.x,
-                        error_height(band), panel_width, error_height(-band) - error_height(band));
+    svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" fill-opacity=\"0.08\"/>\n", second_.x,
+                        error_height(band), panel_width, error_height(-band) - error_height(band), colour_of(0));
     for (int percent = -50; percent <= 50; percent += 10) {
       const double y = error_height(percent / 100.0);
       svg_ += line({second_.x, y}, {second_.x + panel_width, y}, percent == 0 ? "stroke=\"#444\"" : "stroke=\"#ddd\"");
@@ -150,13 +149,13 @@ class Picture {
       }
       if (!places.empty())
         svg_ += fmt::format("<path d=\"{}\" stroke=\"{}\" stroke-width=\"{}\" stroke-linecap=\"round\" stroke-opacity=\"{}\"/>\n", places,
-                            colours.at(g % colours.size()), hollow ? 3 : 5, hollow ? 0.35 : 1);
+                            colour_of(g), hollow ? 3 : 5, hollow ? 0.35 : 1);
     }
   }
 
   void points(std::size_t g) {
     if (dots_only_) return dots(g);
-    const std::string_view colour = colours.at(g % colours.size());
+    const std::string colour = colour_of(g);
     for (const PlottedPoint& point : groups_[g].points) {
       if (!(point.measured.count() > 0) || !std::isfinite(point.predicted.count())) continue;
       const double across = decades_.share(point.measured) * panel_width;
@@ -177,7 +176,7 @@ class Picture {
       const PointPlace at{left_margin + static_cast<double>(shown % 3) * 310,
                      top_margin + panel_height + foot + legend_row * static_cast<double>(shown / 3)};
       const bool hollow = std::all_of(groups_[g].points.begin(), groups_[g].points.end(), is_hollow);
-      const std::string_view colour = colours.at(g % colours.size());
+      const std::string colour = colour_of(g);
       svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\"/>\n", at.x, at.y, hollow ? "white" : colour, colour);
       svg_ += text_at({at.x + 10, at.y + 4}, "start", groups_[g].name);
       ++shown;

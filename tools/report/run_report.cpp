@@ -9,7 +9,6 @@
 
 #include "sim/base/units.hpp"
 #include "sim/schedule/text.hpp"
-#include "tools/report/colour.hpp"
 #include "tools/report/comparison_report.hpp"
 #include "tools/report/hlo_coverage_report.hpp"
 #include "tools/report/hlo_report.hpp"
@@ -17,6 +16,7 @@
 #include "tools/report/advice_report.hpp"
 #include "tools/report/ledger_report.hpp"
 #include "tools/report/program_report.hpp"
+#include "tools/report/role_colours.hpp"
 #include "tools/report/run_operations.hpp"
 #include "tools/report/step_report.hpp"
 #include "tools/report/text_width.hpp"
@@ -126,14 +126,13 @@ std::string losses_table(const Run& run, const std::vector<CableLoss>& losses) {
 /// `##==......  40.0 %`: of the run, what is in flight along an axis, exposed and beside compute.
 std::string axis_bar(const AxisMetrics& axis, Picoseconds makespan, bool coloured) {
   constexpr double cells = 20;
-  constexpr Colour exposed_colour{0xff, 0x7f, 0x0e}, hidden_colour{0xae, 0xc7, 0xe8};
   const double run = std::max(seconds(makespan), 1e-12), part = seconds(axis.in_flight) / run;
   const auto shown = static_cast<std::size_t>(std::lround(cells * part)), exposed = std::min(shown, static_cast<std::size_t>(std::lround(cells * seconds(axis.exposed) / run)));
   const auto drawn = [&](std::size_t count, char mark, Colour colour) {
     const std::string text(count, mark);
     return coloured && count > 0 ? coloured_text(text, colour) : text;
   };
-  return drawn(exposed, '#', exposed_colour) + drawn(shown - exposed, '=', hidden_colour) + std::string(static_cast<std::size_t>(cells) - shown, '.') +
+  return drawn(exposed, '#', colour_of_role("exposed")) + drawn(shown - exposed, '=', colour_of_role("hidden")) + std::string(static_cast<std::size_t>(cells) - shown, '.') +
          fmt::format("  {:>7}", percent(part));
 }
 

@@ -111,7 +111,7 @@ class LabelTable {
       cell = left_aligned(cell, width);
       left -= width + (coloured_ ? 0 : 1);
       if (coloured_) {
-        line += coloured_text(cell, colours_[i]);
+        line += coloured_text(cell, colours_[i], letters_on(colours_[i]));
       } else {
         line += "│" + cell;
       }
@@ -174,6 +174,8 @@ std::vector<Colour> cell_colours(std::size_t cells) {
     colours.push_back(tab20b.at(cells == 1 ? 0 : std::min<std::size_t>(19, 20 * i / (cells - 1))));
   return colours;
 }
+
+Colour letters_on(Colour cell) { return 0.299 * cell.red + 0.587 * cell.green + 0.114 * cell.blue > 186 ? Colour{} : Colour{255, 255, 255}; }
 
 TextDrawing draw_sharding(const BlockGrid& grid, const std::string& platform, bool coloured, std::size_t columns) {
   return LabelTable{grid, platform, coloured, columns}.draw();

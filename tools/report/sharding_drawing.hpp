@@ -46,6 +46,8 @@ std::string block_label(const std::string& platform, const ShownBlock& block);
 /// The backgrounds of `cells` cells, row-major: entries of matplotlib's tab20b, stepping through it by half the number of cells, so that neighbours
 /// differ.
 std::vector<Colour> cell_colours(std::size_t cells);
+/// The letters on one, as visualize_array_sharding chooses: black where the luma is above 186, otherwise white.
+Colour letters_on(Colour cell);
 
 struct TextDrawing {
   std::string text;

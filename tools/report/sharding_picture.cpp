@@ -16,7 +16,7 @@ constexpr std::size_t most_labels = 4096, most_ticks = 16;
 
 /// The label as it fits into a box: whole, without the platform, the first and last device, or empty.
 PictureText label_in(const PictureBox& box, const std::string& platform, const ShownBlock& block) {
-  PictureText text{box.x + box.width / 2, box.y + box.height / 2, 0, 0.5, text_colour(box.fill), ""};
+  PictureText text{box.x + box.width / 2, box.y + box.height / 2, 0, 0.5, letters_on(box.fill), ""};
   for (std::string& label : std::array{block_label(platform, block), fmt::format("{}", fmt::join(block.devices, ",")),
                                        fmt::format("{}..{}", block.devices.front(), block.devices.back())}) {
     text.size = std::min({largest_letters, 0.9 * box.width / (letter_width * static_cast<double>(label.size())), 0.7 * box.height});

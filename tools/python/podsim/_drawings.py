@@ -9,11 +9,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from ._core import axis_colours, role_colours
 from ._results import UNITS
 
-# Of Okabe and Ito: the colour-blind can tell them apart. They stand on a card of their own, which is light on a dark page too.
-BLUE, SKY, GREEN, YELLOW, ORANGE, VERMILLION, PURPLE = "#0072b2", "#56b4e9", "#009e73", "#f0e442", "#e69f00", "#d55e00", "#cc79a7"
-BLACK, GREY, PALE, PAPER, INK, QUIET = "#000000", "#9a9a9a", "#e4e4e4", "#ffffff", "#1a1a1a", "#595959"
+# What has a role has its colour, as on pages and at terminals. Drawings stand on a card of their own, which is light on a dark page too.
+PALE, PAPER, INK, QUIET = "#e4e4e4", "#ffffff", "#1a1a1a", "#595959"
 
 _FONT = "DejaVu Sans, Verdana, sans-serif"
 _TEXT = 12  # pixels
@@ -73,6 +73,10 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def colour_of(role: str) -> str:
+    return role_colours.get(role, role_colours["other"])
+
+
 def time_text(seconds: float) -> str:
     """With four digits: 922.5 us."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
@@ -102,18 +106,8 @@ class Part(NamedTuple):
     colour: str
 
 
-_COMPUTE = {"matmul": BLUE, "attention": SKY, "copy": GREEN, "elementwise": PURPLE}
-_EXPOSED = {"all-gather": VERMILLION, "all-reduce": ORANGE, "reduce-scatter": YELLOW, "permute": "#8c5273"}
-_OTHER_COMPUTE, _OTHER_EXPOSED = ("#003f66", "#7fcfb5", "#bcbcbc"), ("#8a3d00", "#f6cf7f", "#f2a679")
-
-
-def _coloured(amounts: Dict[str, float], colours: Dict[str, str], others: Sequence[str], suffix: str) -> List[Part]:
-    parts: List[Part] = []
-    spare = iter(others)
-    for name, seconds in sorted(amounts.items(), key=lambda entry: -entry[1]):
-        if seconds > 0:
-            parts.append(Part(name + suffix, seconds, colours.get(name) or next(spare, others[-1])))
-    return parts
+def _by_role(amounts: Dict[str, float], suffix: str) -> List[Part]:
+    return [Part(role + suffix, seconds, colour_of(role)) for role, seconds in sorted(amounts.items(), key=lambda entry: -entry[1]) if seconds > 0]
 
 
 def split_parts(result: Dict[str, Any]) -> List[Part]:
@@ -123,18 +117,15 @@ def split_parts(result: Dict[str, Any]) -> List[Part]:
     """
     split = result.get("split")
     if split:
-        colours = {"compute_s": BLUE, "recompute_s": SKY, "optimizer_s": PURPLE, "copies_s": GREEN, "bubble_s": PALE, "launch_s": "#003f66",
-                   "waiting_s": GREY}
-        parts = [Part(key[:-2], split[key], colour) for key, colour in colours.items() if split[key] > 0]
-        exposed = _coloured(split["exposed_s"], {}, (VERMILLION, ORANGE, YELLOW, *_OTHER_EXPOSED), ", exposed")
-        return parts[:1] + exposed + parts[1:]
+        exposed = [Part(f"{axis}, exposed", seconds, axis_colours[n % len(axis_colours)]) for n, (axis, seconds) in enumerate(split["exposed_s"].items())]
+        parts = [Part(role, split[f"{role}_s"], colour_of(role)) for role in ("compute", "recompute", "optimizer", "copies", "bubble", "launch", "waiting")]
+        return [part for part in parts[:1] + exposed + parts[1:] if part.seconds > 0]
     busy: Dict[str, float] = {}
     exposed_by: Dict[str, float] = {}
     for operation in result["operations"]:
         for amounts, seconds in ((busy, operation["busy_s"]), (exposed_by, operation["exposed_s"])):
             amounts[operation["category"]] = amounts.get(operation["category"], 0.0) + seconds
-    parts = _coloured(busy, _COMPUTE, _OTHER_COMPUTE, "") + _coloured(exposed_by, _EXPOSED, _OTHER_EXPOSED, ", exposed")
-    return parts + ([Part("waiting", result["waiting_s"], GREY)] if result["waiting_s"] > 0 else [])
+    return _by_role(busy, "") + _by_role(exposed_by, ", exposed") + _by_role({"waiting": result["waiting_s"]}, "")
 
 
 def _few(parts: List[Part]) -> List[Part]:
@@ -143,7 +134,7 @@ def _few(parts: List[Part]) -> List[Part]:
         return parts
     large = sorted(parts, key=lambda part: -part.seconds)[: _MOST_PARTS - 1]
     rest = [part for part in parts if part not in large]
-    return [part for part in parts if part in large] + [Part(f"{len(rest)} others", sum(part.seconds for part in rest), BLACK)]
+    return [part for part in parts if part in large] + [Part(f"{len(rest)} others", sum(part.seconds for part in rest), colour_of("other"))]
 
 
 def _legend_rows(texts: Sequence[str], width: float) -> List[List[int]]:
@@ -201,8 +192,8 @@ def split_svg(run: Any) -> str:
         text = f"in flight {time_text(axis['in_flight_s'])}, exposed {time_text(axis['exposed_s'])}"
         card.text(_MARGIN, y + 11, f"axis {shortened(axis['axis'], 16)}")
         card.box(left, y, room, 13, "none", stroke=PALE)
-        card.box(left, y, scale * axis["in_flight_s"], 13, "#f6cf7f", text)
-        card.box(left, y, scale * axis["exposed_s"], 13, VERMILLION, text)
+        card.box(left, y, scale * axis["in_flight_s"], 13, colour_of("hidden"), text)
+        card.box(left, y, scale * axis["exposed_s"], 13, colour_of("exposed"), text)
         card.text(left + room + 10, y + 11, text)
     return card.svg()
 
@@ -233,8 +224,8 @@ def ledger_svg(run: Any) -> str:
         hint = f"{row['name']}: {row['kind']} along {row['axis'] or 'several axes'}, {row['count']} x {row['bytes']} bytes{', ' + row['path'] if row['path'] else ''}; {text}"
         card.text(_MARGIN, y + 11, name)
         card.text(left, y + 11, origin, fill=QUIET)
-        card.box(middle, y, scale * row["exposed_s"], 13, VERMILLION, hint)
-        card.box(middle + scale * row["exposed_s"], y, scale * row["hidden_s"], 13, PALE, hint)
+        card.box(middle, y, scale * row["exposed_s"], 13, colour_of("exposed"), hint)
+        card.box(middle + scale * row["exposed_s"], y, scale * row["hidden_s"], 13, colour_of("hidden"), hint)
         card.text(right, y + 11, text)
     return card.svg()
 
@@ -243,64 +234,21 @@ def ledger_svg(run: Any) -> str:
 
 
 class Box(NamedTuple):
-    """Instances of one kind, merged where they are short: from and to in picoseconds."""
+    """Instances of one role, merged where they are short: from and to in picoseconds."""
 
     start: int
     end: int
-    kind: int
+    role: int
     first: int  # of its instances
     count: int
 
 
-_STEP = re.compile(r"( s\d+| [+-]\d+| launch|\s*\d+)+$")
-_KIND_COLOURS = {**_COMPUTE, **_EXPOSED, "cut": GREEN, "gather": VERMILLION, "sum": ORANGE, "reduce": YELLOW, "broadcast": ORANGE, "pass": "#8c5273",
-                 "launch": GREY, "others": BLACK}
-_SPARE = (SKY, PURPLE, "#8a3d00", "#003f66", "#7fcfb5", "#f6cf7f", "#f2a679")
-
-
-def kind_of(label: str) -> str:
-    """What labels of steps and slices have in common: ``gather X`` of ``ff1: gather X s3 +0``."""
-    if label.endswith(" launch"):
-        return "launch"
-    return _STEP.sub("", label.rsplit(": ", 1)[-1]) or label
-
-
-def _kinds(labels: Sequence[str]) -> Tuple[List[str], np.ndarray]:
-    """The kinds, and that of each label. Many are told apart by their first word; of many words, those of the most labels count."""
-    each = [kind_of(label) for label in labels]
-    if len(set(each)) > _MOST_PARTS:
-        each = [kind.split(" ", 1)[0] for kind in each]
-    if len(set(each)) > _MOST_PARTS:
-        known = {name for name, _ in Counter(each).most_common(_MOST_PARTS - 1)}
-        each = [kind if kind in known else "others" for kind in each]
-    names = list(dict.fromkeys(each))
-    index = {name: number for number, name in enumerate(names)}
-    return names, np.array([index[kind] for kind in each], dtype=np.int32)
-
-
-def _shades(names: Sequence[str]) -> List[str]:
-    """A colour of each kind. Kinds of one word, such as the gathers of X and of W, are shades of its colour."""
-    spare = iter(_SPARE)
-    seen: Dict[str, int] = {}
-    base: Dict[str, str] = {}
-    colours = []
-    for name in names:
-        word = name.split(" ", 1)[0]
-        if word not in base:
-            base[word] = _KIND_COLOURS.get(word) or next(spare, BLACK)
-        number = seen[word] = seen.get(word, -1) + 1
-        parts = [int(base[word][at:at + 2], 16) for at in (1, 3, 5)]
-        share = (0.0, 0.45, 0.7)[min(number, 2)]
-        colours.append("#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts))
-    return colours
-
-
-def merged(start: np.ndarray, end: np.ndarray, kind: np.ndarray, gap: float) -> List[Box]:
-    """Boxes that cover the instances. Those that are at least ``gap`` picoseconds long have one each; shorter ones of a kind share one where they are nearer
+def merged(start: np.ndarray, end: np.ndarray, role: np.ndarray, gap: float) -> List[Box]:
+    """Boxes that cover the instances. Those that are at least ``gap`` picoseconds long have one each; shorter ones of a role share one where they are nearer
     than that."""
     boxes: List[Box] = []
-    for one in np.unique(kind):
-        at = np.flatnonzero(kind == one)
+    for one in np.unique(role):
+        at = np.flatnonzero(role == one)
         long = end[at] - start[at] >= gap
         boxes += [Box(int(start[i]), int(end[i]), int(one), int(i), 1) for i in at[long]]
         short = at[~long]
@@ -344,22 +292,24 @@ class Lane(NamedTuple):
     boxes: List[Box]
 
 
-def lanes_of(timeline: Any, pixels: float) -> Tuple[List[Lane], List[str], List[str]]:
-    """The lanes of a few devices; the names and the colours of the kinds. What is shorter than a pixel is merged; if there are too many boxes, more is."""
-    names, kind_of_task = _kinds(timeline.labels)
+def lanes_of(timeline: Any, pixels: float) -> Tuple[List[Lane], List[str]]:
+    """The lanes of a few devices, and the roles that their boxes have by number. What is shorter than a pixel is merged; if there are too many boxes, more is."""
+    roles = list(dict.fromkeys(timeline.roles))
+    number = {role: index for index, role in enumerate(roles)}
+    role_of_task = np.array([number[role] for role in timeline.roles], dtype=np.int32)
     found = []
     for device in _devices(timeline):
         own = np.flatnonzero(timeline.device == device)
         for unit in range(len(UNITS)):
             at = own[timeline.unit[own] == unit]
             if len(at):
-                found.append((device, unit, at, timeline.start_ps[at], timeline.end_ps[at], kind_of_task[timeline.task[at]]))
+                found.append((device, unit, at, timeline.start_ps[at], timeline.end_ps[at], role_of_task[timeline.task[at]]))
     gap = timeline.makespan_ps / pixels
     while True:
-        lanes = [Lane(device, unit, [box._replace(first=int(at[box.first])) for box in merged(start, end, kind, gap)])
-                 for device, unit, at, start, end, kind in found]
+        lanes = [Lane(device, unit, [box._replace(first=int(at[box.first])) for box in merged(start, end, role, gap)])
+                 for device, unit, at, start, end, role in found]
         if sum(len(lane.boxes) for lane in lanes) <= _MOST_BOXES:
-            return lanes, names, _shades(names)
+            return lanes, roles
         gap *= 2
 
 
@@ -370,10 +320,10 @@ def timeline_svg(timeline: Any) -> str:
         return ""
     left = 128
     wide = _WIDTH - left - _MARGIN
-    lanes, names, colours = lanes_of(timeline, wide)
+    lanes, roles = lanes_of(timeline, wide)
     placed = [rows_of(lane.boxes, 1 if UNITS[lane.unit] == "core" else _MOST_ROWS) for lane in lanes]  # only merged boxes of a core overlap
-    shown = sorted({box.kind for lane in lanes for box in lane.boxes})
-    texts = [shortened(names[kind], 40) for kind in shown]
+    shown = sorted({box.role for lane in lanes for box in lane.boxes})
+    texts = [roles[role] for role in shown]
     legend = _legend_rows(texts, _WIDTH - 2 * _MARGIN)
     heights = [4 + (18 if max(rows) == 0 else 9 * (max(rows) + 1)) for rows in placed]
     units = Counter(lane.device for lane in lanes)
@@ -386,7 +336,7 @@ def timeline_svg(timeline: Any) -> str:
     devices = {lane.device for lane in lanes}
     some = f"{len(devices)} of {len(timeline.alike)} devices" if len(timeline.alike) > 1 else "one device"
     card.text(_MARGIN, 22, f"{some}, {len(timeline):,} task instances, {time_text(makespan * 1e-12)}", bold=True)
-    _legend(card, _MARGIN, 44, legend, texts, [colours[kind] for kind in shown])
+    _legend(card, _MARGIN, 44, legend, texts, [colour_of(role) for role in texts])
     for tick in _ticks(makespan * 1e-12):
         x = left + wide * tick * 1e12 / makespan
         card.line(x, top - 4, x, bottom + 4, PALE)
@@ -404,10 +354,10 @@ def timeline_svg(timeline: Any) -> str:
         each = 18 if max(rows) == 0 else 9
         for box, row in zip(lane.boxes, rows):
             label = timeline.labels[timeline.task[box.first]]
-            what = label if box.count == 1 else f"{box.count} of {names[box.kind]}"
+            what = label if box.count == 1 else f"{box.count} of {roles[box.role]}"
             hint = f"{what}: {time_text(box.start * 1e-12)} to {time_text(box.end * 1e-12)}"
             width = wide * (box.end - box.start) / makespan
             width = width - 0.6 if width > 3 else max(width, 0.5)  # neighbours stay apart, and nothing vanishes
-            card.box(left + wide * box.start / makespan, y + each * row, width, each - (1 if each < 18 else 0), colours[box.kind], hint)
+            card.box(left + wide * box.start / makespan, y + each * row, width, each - (1 if each < 18 else 0), colour_of(roles[box.role]), hint)
         y += height
     return card.svg()

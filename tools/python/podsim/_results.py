@@ -153,8 +153,8 @@ class Timeline:
     """When every task instance began and ended, in picoseconds. A transfer is one instance, of the device that sends.
 
     ``start_ps`` and ``sent_ps`` (end of work; a transfer has left the sender) are views of the engine's memory, without a copy, and cannot be written; they keep the
-    memory alive. ``end_ps`` (received, the receiver's sum included), ``device``, ``task`` (index of ``labels``) and ``unit`` (index of ``podsim.UNITS``) are computed
-    when asked for, each an array of one entry per instance.
+    memory alive. ``end_ps`` (received, the receiver's sum included), ``device``, ``task`` (index of ``labels``, and of ``roles``: "matmul", "all-gather", "forward") and
+    ``unit`` (index of ``podsim.UNITS``) are computed when asked for, each an array of one entry per instance.
 
     Devices that behave alike were simulated once: ``device`` is then the lowest of them, and ``alike[d]`` tells which stands for device d. With ``fold="off"`` every
     device has its own.
@@ -193,6 +193,10 @@ class Timeline:
     @functools.cached_property
     def labels(self) -> List[str]:
         return self._core.labels()
+
+    @functools.cached_property
+    def roles(self) -> List[str]:
+        return self._core.roles()
 
     @functools.cached_property
     def alike(self) -> np.ndarray:

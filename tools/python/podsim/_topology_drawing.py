@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ._drawings import BLUE, INK, ORANGE, PAPER, PURPLE, QUIET, VERMILLION, Card, shortened, width_of
+from ._core import series_colours
+from ._drawings import INK, QUIET, Card, shortened, width_of
 
 _NODE = re.compile(r'^  n(\d+) \[label="(.*)" shape=(circle|box)\];$')
 _CABLE = re.compile(r'^  n(\d+) -- n(\d+) \[label="(.*)"\];$')
-_RATES = (QUIET, VERMILLION, ORANGE, PURPLE, BLUE)  # most cables have the first
 
-_FILLS = ("#d6e9f5", "#fbe3b0", "#cdeee2", "#f6dbe9", "#f8cfb4", "#fbf6bd", "#e4e4e4", "#b9dcf5")
+
+def _tint(colour: str, share: float) -> str:
+    """On white, with that share of the colour."""
+    return "#" + "".join(f"{round(255 - (255 - int(colour[at:at + 2], 16)) * share):02x}" for at in (1, 3, 5))
+
+
+_CHIP, _BROKEN, *_ = series_colours
+_SWITCH = series_colours[5]
+_RATES = (QUIET, *series_colours[1:])  # most cables have the first
+_FILLS = tuple(_tint(colour, share) for share in (0.2, 0.4) for colour in series_colours)
 
 _MOST_CHIPS = 512
 _MOST_SWITCHED = 64
@@ -130,17 +139,17 @@ def topology_svg(dot: str, title: str) -> str:
             x, y = (x1 + x2) / 2 - bend * (y1 != y2), (y1 + y2) / 2 - bend * (x1 != x2)
             card.path(f"M{x1:.1f},{y1:.1f} Q{x:.1f},{y:.1f} {x2:.1f},{y2:.1f}", colour, 1.2, hint)
     for a, b in _missing(graph, coordinates) if coordinates else []:
-        card.line(*at[a], *at[b], VERMILLION, 1.6, f"no cable between {_name(graph, a)} and {_name(graph, b)}", dashes="3 3")
+        card.line(*at[a], *at[b], _BROKEN, 1.6, f"no cable between {_name(graph, a)} and {_name(graph, b)}", dashes="3 3")
     for node, (x, y) in enumerate(at):
         lines = graph.labels[node].split("\n")
         if graph.switches[node]:
             wide = max(width_of(lines[0]) + 8, 22)
-            card.box(x - wide / 2, y - 11, wide, 22, "#fbe3b0", "\n".join(lines), stroke=ORANGE, rx=3)
+            card.box(x - wide / 2, y - 11, wide, 22, _tint(_SWITCH, 0.3), "\n".join(lines), stroke=_SWITCH, rx=3)
             card.text(x, y + 4, lines[0], "middle")
             continue
         roomy = step >= 50 and not switched
         radius = 12 if switched else 7 if not roomy else 20 if detailed else 15
-        card.circle(x, y, radius, _FILLS[_group(graph.labels[node]) % len(_FILLS)], BLUE, "\n".join(lines))
+        card.circle(x, y, radius, _FILLS[_group(graph.labels[node]) % len(_FILLS)], _CHIP, "\n".join(lines))
         if detailed and roomy:
             card.text(x, y + 4, ",".join(line.split(":")[0] for line in lines[1:]) or "-", "middle", bold=True)
         elif roomy:

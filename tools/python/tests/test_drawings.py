@@ -1,15 +1,25 @@
 """Drawings are XML that says what the run says."""
 
+import base64
+import json
+import os
+import pathlib
 import re
+import subprocess
+import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
+import zlib
 
 import numpy as np
 
 import podsim
-from podsim._drawings import kind_of, lanes_of, ledger_svg, rows_of, split_parts, split_svg, time_text, timeline_svg
+from podsim._core import axis_colours, role_colours, series_colours
+from podsim._drawings import lanes_of, ledger_svg, rows_of, split_parts, split_svg, time_text, timeline_svg
 from podsim._topology_drawing import graph_of, topology_svg
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PODSIM = os.environ.get("PODSIM_COMMAND", str(pathlib.Path(podsim.__file__).parents[2] / "podsim"))
 SVG = "{http://www.w3.org/2000/svg}"
 GEMM = dict(gemm=(4096, 4096, 4096))
 RUNS = {
@@ -33,10 +43,11 @@ def texts(svg):
 class Instances:
     """A timeline as podsim.Timeline has it, of any size."""
 
-    def __init__(self, start, end, device, task, unit, labels):
+    def __init__(self, start, end, device, task, unit, labels, roles=None):
         self.start_ps, self.end_ps = np.asarray(start, np.int64), np.asarray(end, np.int64)
         self.device, self.task, self.unit = np.asarray(device, np.int32), np.asarray(task, np.int32), np.asarray(unit, np.uint8)
         self.labels, self.alike = labels, np.arange(int(self.device.max()) + 1)
+        self.roles = roles or ["matmul", "all-gather", "send"] * (len(labels) // 3) + ["other"] * (len(labels) % 3)
         self.makespan_ps = int(self.end_ps.max())
 
     def __len__(self):
@@ -93,23 +104,21 @@ class Ledger(unittest.TestCase):
 
 
 class TimelineChart(unittest.TestCase):
-    def test_every_instance_of_a_drawn_device_is_inside_a_box_of_its_kind_and_unit(self):
+    def test_every_instance_of_a_drawn_device_is_inside_a_box_of_its_role_and_unit(self):
         timelines = {name: run().timeline() for name, run in RUNS.items()}
         timelines["random"] = random_instances(1, 20000, 3, ["matmul s1", "gather X s1 +0", "odd"], 10**7)
         for name, timeline in timelines.items():
             with self.subTest(name):
-                lanes, names, _ = lanes_of(timeline, 758)
+                lanes, names = lanes_of(timeline, 758)
                 self.assertTrue(lanes)
-                kinds = np.array([kind_of(label) for label in timeline.labels])
+                roles = np.array(timeline.roles)
                 for lane in lanes:
                     own = np.flatnonzero((timeline.device == lane.device) & (timeline.unit == lane.unit))
                     self.assertEqual(sum(box.count for box in lane.boxes), len(own))
-                    for kind in {box.kind for box in lane.boxes}:
-                        if names[kind] not in kinds:
-                            continue  # several kinds drawn as one
-                        boxes = [box for box in lane.boxes if box.kind == kind]
+                    for role in {box.role for box in lane.boxes}:
+                        boxes = [box for box in lane.boxes if box.role == role]
                         starts, ends = np.array([box.start for box in boxes]), np.array([box.end for box in boxes])
-                        for i in own[kinds[timeline.task[own]] == names[kind]]:
+                        for i in own[roles[timeline.task[own]] == names[role]]:
                             self.assertTrue(((starts <= timeline.start_ps[i]) & (ends >= timeline.end_ps[i])).any())
 
     def test_boxes_lie_within_the_axis_and_beside_each_other(self):
@@ -128,7 +137,7 @@ class TimelineChart(unittest.TestCase):
         timeline = Instances([0, 10, 20, 30, 40], [9, 19, 29, 39, 49], [0] * 5, range(5), [0, 1, 2, 0, 1], labels)
         svg = timeline_svg(timeline)
         self.assertFalse([element for element in parsed(svg).iter() if "script" in element.tag])
-        self.assertTrue(any("<script>" in text for text in texts(svg)))
+        self.assertTrue(any("<script>" in (title.text or "") for title in parsed(svg).iter(SVG + "title")))
         self.assertNotIn("<script>", svg)
         self.assertTrue(all(len(text) < 200 for text in texts(svg)))
 
@@ -145,6 +154,55 @@ class TimelineChart(unittest.TestCase):
         svg = timeline_svg(Instances([5, 0], [5, 9], [0, 0], [0, 1], [0, 2], ["sync", "send"]))
         widths = [float(box.get("width")) for box in parsed(svg).iter(SVG + "rect") if (box.findtext(SVG + "title") or "").startswith("sync")]
         self.assertTrue(widths and min(widths) >= 0.5)
+
+
+class Colours(unittest.TestCase):
+    """One table says what colour a role has: in notebooks, on pages, in pictures."""
+
+    def page_of(self, keywords):
+        with tempfile.TemporaryDirectory() as folder:
+            record, page = pathlib.Path(folder, "run.record"), pathlib.Path(folder, "run.html")
+            podsim.run(**keywords, record=str(record))
+            subprocess.run([PODSIM, "report", record, "-o", page], check=True, stdout=subprocess.DEVNULL)
+            return page.read_text(encoding="utf-8")
+
+    def test_a_page_has_the_table_of_notebooks(self):
+        page = self.page_of(dict(machine="tpu_v4", slice="4x2", mesh={"row": 4, "col": 2}, algorithm="meshslice", slice_count=4, **GEMM))
+        table = json.loads(re.search(r"^const colours = (.*);$", page, re.MULTILINE)[1])
+        self.assertEqual(table, {"roles": role_colours, "axes": axis_colours, "series": series_colours})
+
+    def test_no_page_and_no_drawing_has_colours_of_its_own(self):
+        sources = [*ROOT.glob("tools/page/*.js"), *ROOT.glob("tools/page/*.cpp"), *ROOT.glob("tools/python/podsim/*.py"), *(ROOT / "tools/report").glob("*_chart.cpp"),
+                   *(ROOT / "tools/report").glob("*_plot.cpp"), ROOT / "tools/report/run_report.cpp", ROOT / "tools/page/style.css"]
+        taken = {colour for table in (role_colours.values(), axis_colours, series_colours) for colour in table}
+        for source in sources:
+            found = set(re.findall(r"#[0-9a-f]{6}\b", source.read_text(encoding="utf-8")))
+            self.assertFalse(found & taken, source)
+
+    def test_the_split_and_the_timeline_have_the_colours_of_their_roles(self):
+        for name, run in RUNS.items():
+            with self.subTest(name):
+                result = run()
+                axes = {f"{axis}, exposed": axis_colours[n] for n, axis in enumerate((result.to_dict().get("split") or {}).get("exposed_s", {}))}
+                for part in split_parts(result.to_dict()):
+                    role = part.name.replace(", exposed", "")
+                    self.assertEqual(part.colour, axes.get(part.name) or role_colours[role], part.name)
+                drawn = parsed(timeline_svg(result.timeline()))
+                keys = [element.get("fill") for element in drawn.iter(SVG + "rect") if element.get("width") == "11"]
+                named = [text for text in texts(timeline_svg(result.timeline())) if text in role_colours]
+                self.assertEqual(keys, [role_colours[role] for role in named])
+                boxes = {element.get("fill") for element in drawn.iter(SVG + "rect") if element.find(SVG + "title") is not None}
+                self.assertEqual(boxes, set(keys))
+
+    def test_a_pipeline_on_a_page_has_the_colours_of_its_passes(self):
+        page = self.page_of(dict(machine="tpu_v4", slice="4x4x4", mesh={"stage": 4, "fsdp": 16}, training="llama3-8b", batch=64, microbatches=4, remat="full"))
+        records = re.search(r'<script id="records" type="([^"]*)">(.*?)</script>', page, re.DOTALL)
+        text = records[2] if records[1] == "application/json" else zlib.decompress(base64.b64decode(records[2]))
+        [record] = json.loads(text)
+        picture = parsed(base64.b64decode(record["pipeline"]["picture"].split(",", 1)[1]))
+        fills = {element.get("fill") for element in picture.iter(SVG + "rect")}
+        self.assertEqual(fills, {role_colours[role] for role in ("forward", "backward", "optimizer")} | {"white"})
+        self.assertLessEqual({"forward", "backward"}, set(record["tasks"]["roles"]))
 
 
 class Topology(unittest.TestCase):
