@@ -31,7 +31,7 @@ std::vector<const TriedRemedy*> helpful(const Advice& advice) {
   std::vector<const TriedRemedy*> found;
   std::set<std::string> subjects;
   for (const TriedRemedy& tried : advice.tried) {
-    if (helps(tried, advice.before) && subjects.insert(subject_of(tried.remedy.changes.front())).second) found.push_back(&tried);
+    if (helps(tried, advice) && subjects.insert(subject_of(tried.remedy.changes.front())).second) found.push_back(&tried);
   }
   return found;
 }
@@ -45,7 +45,7 @@ Json tried_json(const TriedRemedy& tried, const Advice& advice) {
   json.set("exposed_communication_s", tried.exposed_communication_s);
   json.set("peak_memory_bytes", tried.peak_memory.count());
   json.set("over_hbm", tried.over_hbm);
-  json.set("helps", helps(tried, advice.before));
+  json.set("helps", helps(tried, advice));
   return json;
 }
 
@@ -67,7 +67,7 @@ std::string advice_table(const Advice& advice) {
   if (found.empty()) text += advice.before.over_hbm ? "nothing that was tried makes it fit or faster\n" : "nothing that was tried makes it faster\n";
   if (advice.faster_links && !links_help) text += fmt::format("links {} times as fast do not make it faster\n", advice.links_factor.value_or(most_links_factor));
   if (!advice.why_not_together.empty()) text += fmt::format("the best together are not possible: {}\n", advice.why_not_together);
-  const auto without = std::ranges::count_if(advice.tried, [&](const TriedRemedy& tried) { return !helps(tried, advice.before); });
+  const auto without = std::ranges::count_if(advice.tried, [&](const TriedRemedy& tried) { return !helps(tried, advice); });
   std::vector<std::string> others;
   if (without > 0) others.push_back(fmt::format("{} without gain", without));
   if (!advice.refused.empty()) others.push_back(fmt::format("{} not possible here", advice.refused.size()));

@@ -60,6 +60,10 @@ class Trials {
   RunOptions options_;
 };
 
+bool is_part_of(const Remedy& part, const Remedy& whole) {
+  return std::ranges::all_of(part.changes, [&](const FieldChange& change) { return std::ranges::find(whole.changes, change) != whole.changes.end(); });
+}
+
 /// What several remedies change; nullopt: two of them give one field different texts.
 std::optional<Remedy> joined(const std::vector<const Remedy*>& remedies) {
   Remedy all;
@@ -79,14 +83,16 @@ std::optional<Remedy> joined(const std::vector<const Remedy*>& remedies) {
   return all;
 }
 
-/// The first three of different fields that help.
-std::vector<const Remedy*> best_three(const std::vector<TriedRemedy>& tried, const TriedRemedy& before) {
+/// The first three of different fields that help, none a part of another.
+std::vector<const Remedy*> best_three(const Advice& advice) {
   constexpr std::size_t most = 3;
   std::vector<const Remedy*> best;
-  for (const TriedRemedy& one : tried) {
+  for (const TriedRemedy& one : advice.tried) {
     if (best.size() == most) break;
-    const auto is_like = [&](const Remedy* other) { return subject_of(other->changes.front()) == subject_of(one.remedy.changes.front()); };
-    if (!helps(one, before) || std::ranges::any_of(best, is_like)) continue;
+    const auto is_like = [&](const Remedy* other) {
+      return subject_of(other->changes.front()) == subject_of(one.remedy.changes.front()) || is_part_of(*other, one.remedy) || is_part_of(one.remedy, *other);
+    };
+    if (!helps(one, advice) || std::ranges::any_of(best, is_like)) continue;
     best.push_back(&one.remedy);
     if (!joined(best)) best.pop_back();
   }
@@ -117,9 +123,12 @@ Status find_links(Advice& advice, const Run& run, const Trials& trials) {
 
 }  // namespace
 
-bool helps(const TriedRemedy& tried, const TriedRemedy& before) {
-  if (tried.over_hbm != before.over_hbm) return before.over_hbm;
-  return tried.makespan_s < before.makespan_s * (1 - least_advised_gain);
+bool helps(const TriedRemedy& tried, const Advice& advice) {
+  const auto is_better_than = [&](const TriedRemedy& other) {
+    return tried.over_hbm != other.over_hbm ? other.over_hbm : tried.makespan_s < other.makespan_s * (1 - least_advised_gain);
+  };
+  const auto is_other_part = [&](const TriedRemedy& other) { return other.remedy.changes.size() < tried.remedy.changes.size() && is_part_of(other.remedy, tried.remedy); };
+  return is_better_than(advice.before) && std::ranges::all_of(advice.tried, [&](const TriedRemedy& other) { return !is_other_part(other) || is_better_than(other); });
 }
 
 Expected<Advice> advise(const Fields& fields, const Run& run, const RunOptions& options) {
@@ -156,7 +165,7 @@ Expected<Advice> advise(const Fields& fields, const Run& run, const RunOptions& 
   }
   std::ranges::stable_sort(advice.tried, [](const TriedRemedy& a, const TriedRemedy& b) { return std::pair{a.over_hbm, a.makespan_s} < std::pair{b.over_hbm, b.makespan_s}; });
 
-  if (const auto best = best_three(advice.tried, advice.before); best.size() > 1) {
+  if (const auto best = best_three(advice); best.size() > 1) {
     options.tell("simulating the best together");
     auto together = trials.of(*joined(best));
     if (!together && together.error().cause == Cause::cancelled) return together.error();

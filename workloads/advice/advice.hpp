@@ -34,8 +34,8 @@ inline constexpr double least_advised_gain = 1e-3;
 /// Tasks that the engine plays for remedies without `options.force`: about two minutes of a core.
 inline constexpr double most_played_for_advice = 60e6;
 
-/// Whether it is faster, and fits where the run does; or fits where the run does not.
-bool helps(const TriedRemedy& tried, const TriedRemedy& before);
+/// Whether it is faster, and fits where the run does; or fits where the run does not. And more so than one of those tried that is a part of it, with fewer changes.
+bool helps(const TriedRemedy& tried, const Advice& advice);
 
 /// `run` was simulated from these fields with these options. Every remedy is a run of its own. Errors: those of cancelled work.
 Expected<Advice> advise(const Fields& fields, const Run& run, const RunOptions& options);

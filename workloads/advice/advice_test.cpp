@@ -89,8 +89,13 @@ TEST(Advice, OfAModuleRewritesAndEarlierStartsAreTried) {
   const Advice advice = advice_of(*fields);
   const TriedRemedy* earlier = tried_with(advice, {{"hlo_schedule", "overlap"}});
   ASSERT_NE(earlier, nullptr);
-  EXPECT_TRUE(helps(*earlier, advice.before));
+  EXPECT_TRUE(helps(*earlier, advice));
   EXPECT_LT(earlier->exposed_communication_s, advice.before.exposed_communication_s);
+  const TriedRemedy* apart = tried_with(advice, {{"rewrite", "split"}, {"hlo_schedule", "overlap"}});
+  ASSERT_NE(apart, nullptr);
+  EXPECT_LT(apart->makespan_s, advice.before.makespan_s);
+  EXPECT_GT(apart->makespan_s, earlier->makespan_s);
+  EXPECT_FALSE(helps(*apart, advice)) << "earlier starts alone are better";
   for (const char* const rewrite : {"reduce-scatter", "bf16-reductions"}) {
     const TriedRemedy* tried = tried_with(advice, {{"rewrite", rewrite}});
     ASSERT_NE(tried, nullptr);
@@ -162,7 +167,7 @@ TEST(Advice, OfAStepThatDoesNotFitTheRemediesThatFitComeFirst) {
   ASSERT_TRUE(advice.before.over_hbm);
   const auto first_over = std::ranges::find_if(advice.tried, &TriedRemedy::over_hbm);
   EXPECT_TRUE(std::all_of(first_over, advice.tried.end(), [](const TriedRemedy& tried) { return tried.over_hbm; }));
-  for (const TriedRemedy& tried : advice.tried) EXPECT_TRUE(tried.over_hbm || helps(tried, advice.before)) << words_of(tried.remedy);
+  for (const TriedRemedy& tried : advice.tried) EXPECT_TRUE(tried.over_hbm || helps(tried, advice)) << words_of(tried.remedy);
   for (const TriedRemedy& tried : advice.tried) EXPECT_EQ(tried.over_hbm, run_of(with(fields, tried.remedy)).row.over_hbm);
 }
 

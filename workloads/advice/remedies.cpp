@@ -73,6 +73,14 @@ Remedies earlier_starts(const Fields& fields, const Run& run) {
   return {{"collectives begin when their operands are there", {{"hlo_schedule", "overlap"}}}};
 }
 
+/// Some modules have been combined further than is good: regrouped, or apart, which takes more messages and so helps where each can begin by itself.
+Remedies split(const Fields& fields, const Run& run) {
+  if (has_rewrite(fields, "split") || has_rewrite(fields, "combine")) return {};
+  Remedy apart{"collectives of several arrays as one for each, which begins when its operand is there", {{"rewrite", "split"}}};
+  for (const Remedy& earlier : earlier_starts(fields, run)) apart.changes.insert(apart.changes.end(), earlier.changes.begin(), earlier.changes.end());
+  return {std::move(apart), {"collectives of several arrays regrouped, up to 16 MiB", {{"rewrite", "split"}, {"rewrite", "combine"}, {"combine_threshold", "16MiB"}}}};
+}
+
 // ---- Of products --------------------------------------------------------------------------------------------------------------------------
 
 constexpr std::array slice_counts{2, 4, 8, 16};
@@ -266,6 +274,7 @@ const std::vector<Family>& families() {
       {{"module"}, scatters},
       {{"module"}, earlier_starts},
       {{"module"}, bf16_reductions},
+      {{"module"}, split},
       {{"module"}, combined},
       {{"module"}, prefetched},
       {{"module", "gemm", "block", "program", "training", "maxtext"}, collectives},

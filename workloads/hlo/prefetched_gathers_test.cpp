@@ -84,18 +84,11 @@ TEST(PrefetchGathers, WhatNeedsTheTripBeforeStays) {
 
 TEST(PrefetchGathers, StoredModulesStayValid) {
   std::int64_t gathers = 0;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator{PODSIM_SOURCE_DIR "/validation/aot/modules"})
-    if (entry.path().string().ends_with(".hlo.gz")) files.push_back(entry.path());
-  std::ranges::sort(files);
-  for (std::size_t f = 0; f < files.size(); f += test::cases<std::size_t>(1, 4)) {
-    SCOPED_TRACE(files[f]);
-    const auto module = read_hlo_file(files[f]);
-    ASSERT_TRUE(module);
-    const PrefetchedModule prefetched = prefetch_gathers(*module);
+  each_stored_module([&](const HloModule& module) {
+    const PrefetchedModule prefetched = prefetch_gathers(module);
     gathers += prefetched.gathers;
-    expect_valid(prefetched.module, *module);
-  }
+    expect_valid(prefetched.module, module);
+  });
   EXPECT_GT(gathers, 0);
 }
 

@@ -191,9 +191,9 @@ std::span<const FieldKind> scenario_fields() {
                 .help = "text: instructions run as they stand, collectives block, but for what stands between -start and -done; overlap: collectives begin when their operands are there, and only what "
                         "needs them waits. Left out: of a scheduled module text, else overlap",
                 .problems = {"hlo"}},
-      FieldKind{.name = "rewrite", .group = hlo, .form = word, .placeholder = "reduce-scatter|bf16-reductions|combine|prefetch",
+      FieldKind{.name = "rewrite", .group = hlo, .form = word, .placeholder = "reduce-scatter|bf16-reductions|split|combine|prefetch",
                 .help = "reduce-scatter: an all-reduce of which only the own block is used becomes one, as GPU compilers do; bf16-reductions: all-reduces and reduce-scatters of float32 send bf16, "
-                        "and converting costs nothing of its own, as it is fused; combine: all-reduces, all-gathers and reduce-scatters of one kind that do not need each other are one, up to "
+                        "and converting costs nothing of its own, as it is fused; split: all-reduces, all-gathers and reduce-scatters of several arrays are one for each array (with combine: regrouped); combine: all-reduces, all-gathers and reduce-scatters of one kind that do not need each other are one, up to "
                         "--combine-threshold; prefetch: all-gathers of loops begin in the trip before, where their operand follows from the count of trips; repeatable",
                 .problems = {"hlo"}, .repeated = true},
       FieldKind{.name = "combine_threshold", .group = hlo, .form = amount, .placeholder = "BYTES",

@@ -5,6 +5,7 @@
 #include "sim/base/units.hpp"
 #include "workloads/hlo/combined_collectives.hpp"
 #include "workloads/hlo/prefetched_gathers.hpp"
+#include "workloads/hlo/split_collectives.hpp"
 #include "workloads/hlo/unpartitioned.hpp"
 #include "workloads/scenario/known_objects.hpp"
 #include "workloads/scenario/read_scenario.hpp"
@@ -74,13 +75,18 @@ bool rewrites(const Fields& fields, std::string_view word) {
 /// The rewrites that make another module of it; the others are made while it is written as a schedule.
 Status rewrite_module(const Fields& fields, HloSpec& spec) {
   if (fields.has("combine_threshold") && !rewrites(fields, "combine")) return Diagnostic{fields.where("combine_threshold"), "belongs to `rewrite` combine"};
-  if (rewrites(fields, "prefetch") || rewrites(fields, "combine")) spec.original = spec.module;
+  if (rewrites(fields, "prefetch") || rewrites(fields, "split") || rewrites(fields, "combine")) spec.original = spec.module;
   if (rewrites(fields, "prefetch")) {
     PrefetchedModule prefetched = prefetch_gathers(*spec.module);
     spec.rewritten.push_back(prefetched.gathers == 0 ? fmt::format("no all-gather of a loop can begin in the trip before{} (`rewrite` prefetch)", prefetched.others > 0 ? fmt::format(": {} need what that computes", prefetched.others) : "")
                                                      : fmt::format("{} all-gathers of {} loops begin in the trip before{} (`rewrite` prefetch)", prefetched.gathers, prefetched.loops,
                                                                    prefetched.others > 0 ? fmt::format(", {} others need what that computes", prefetched.others) : ""));
     spec.module = std::make_shared<const HloModule>(std::move(prefetched.module));
+  }
+  if (rewrites(fields, "split")) {
+    SplitModule split = split_collectives(*spec.module);
+    spec.rewritten.push_back(split.before == 0 ? "no collective has several arrays (`rewrite` split)" : fmt::format("{} of several arrays run as {} of one (`rewrite` split)", counted(split.before, "collective"), split.after));
+    spec.module = std::make_shared<const HloModule>(std::move(split.module));
   }
   if (!rewrites(fields, "combine")) return success();
   const auto threshold = parse_bytes(fields.text("combine_threshold"), fields.where("combine_threshold"));
