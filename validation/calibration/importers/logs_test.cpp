@@ -179,6 +179,7 @@ TEST(Logs, TheRateOfMessagesTellsThatColumnsAreSwapped) {
 }
 
 TEST(Logs, ObservationsMayBeginWithAByteOrderMark) {
+  EXPECT_NE(format_of("\xEF\xBB\xBFop,devices,bytes,seconds\nall-gather,4,1024,1e-3\n", "f"), nullptr);
   EXPECT_EQ(imported(import_observations("", "\xEF\xBB\xBFop,devices,bytes,seconds\nall-gather,4,1024,1e-3\n", "f")).observations.size(), 1U);
 }
 
