@@ -125,8 +125,9 @@ Expected<std::string> profile_contents(const std::string& path) {
 /// Of the formats of measurements (import.hpp), of logs by all of the file.
 template <const char* const& format>
 bool is_of(const FileHead& head) {
+  const auto own = std::ranges::find(import_formats(), format, &ImportFormat::name);
   const ImportFormat* known = format_of(head.text, head.path);
-  if (known == nullptr && !head.whole)
+  if (known == nullptr && !head.whole && own->is_in != nullptr)
     if (const auto of_file = format_of_file(head.path)) known = *of_file;
   return known != nullptr && known->name == format;
 }
