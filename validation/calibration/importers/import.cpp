@@ -163,9 +163,10 @@ Expected<const ImportFormat*> recognised_or_csv(ByteSource& source, const std::s
   const auto found = recognised(source, file, text);
   if (!found || *found != nullptr) return found;
   if (text.empty() || looks_like_csv(std::string_view{text}.substr(0, head_of_file), file)) return formats.data();
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   std::string names;
   for (const ImportFormat& format : formats) names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
-  return Diagnostic{{file, 1, 1}, fmt::format("expected measurements in a form that podsim knows ({}), found {}", names, quoted(text.substr(0, std::min<std::size_t>(text.find('\n'), 60))))};
+  return Diagnostic{{file, 1, 1}, fmt::format("expected measurements in a form that podsim knows ({}), found {}", names, quoted(text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 60))))};
 }
 
 /// A profile of several hosts.

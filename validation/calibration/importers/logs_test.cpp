@@ -129,6 +129,7 @@ TEST(Logs, OnlyWhatLooksLikeCsvIsReadAsCsv) {
     EXPECT_EQ(error(text).find("no column"), std::string::npos) << error(text);
     EXPECT_EQ(error(text).substr(0, 64), "f:1:1: expected measurements in a form that podsim knows (csv, n");
   }
+  EXPECT_TRUE(error("\n {\n  \"schema").ends_with("found \"{\"")) << error("\n {\n");
 }
 
 TEST(Logs, DeepSpeedsWorldSizeIsNotMegatrons) {
