@@ -11,6 +11,8 @@
 #include "sim/base/blame.hpp"
 #include "sim/base/rng.hpp"
 #include "sim/config/files.hpp"
+#include "sim/machine/hardware_ranges.hpp"
+#include "topologies/machines.hpp"
 #include "topologies/mesh_placement.hpp"
 #include "topologies/nccl/nccl_system.hpp"
 
@@ -258,6 +260,14 @@ std::vector<int> hosts_of(const System& system) {
     of_device.push_back(static_cast<int>(chip.index() / of_chip.size()) * hosts + of_chip[in_slice]);
   }
   return of_device;
+}
+
+std::vector<Diagnostic> doubts_about(const System& system) {
+  std::vector<Diagnostic> doubts = doubts_about(system.machine);
+  const NcclSystem* const node = system.joined_by.nccl.get();
+  if (node != nullptr && !node->gcn.empty() && std::ranges::count(shipped_machines(), system.machine.name) > 0)
+    doubts.push_back({{system.joined_by.name}, fmt::format("the GPUs are AMD's ({}), which no shipped machine has: all but the links, as FLOP/s, memory and the time of a launch, is that of {}", node->gcn, system.machine.name)});
+  return doubts;
 }
 
 bool is_hypothetical(const System& system) {

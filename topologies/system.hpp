@@ -86,6 +86,9 @@ struct System {
   Placement placement;
 };
 
+/// Those of its machine, and GPUs of AMD in NCCL's topology on a shipped machine, of which none has them.
+std::vector<Diagnostic> doubts_about(const System& system);
+
 /// Errors, of the field to blame: neither slice nor mesh; a slice that is not offered, with `strict_slice`; a topology, mesh or order that does not
 /// fit; `devices` without slice, in another order than row-major, out of range, repeated or not as many as the mesh has; a cable that does not exist.
 Expected<System> make_system(const SystemSpec& spec);

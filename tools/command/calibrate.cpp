@@ -108,7 +108,7 @@ Expected<int> calibrate_and_print(const Options& options, Console& console) {
   const auto steps = steps_of(imported->observations, options);
   if (!steps) return steps.error();
   if (*steps) how->described_time = described_time(**steps, *system);
-  ProgressLine line{console, options.flag("quiet")};
+  ProgressLine line{console, options.flag("quiet"), 1, ProgressLine::Elsewhere::lines};
   line.count_seconds();
   how->stop = console.interrupted;
   constexpr std::size_t whole = 2;  // parts of the work: one fit of all observations, and of its halves one each

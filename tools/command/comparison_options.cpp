@@ -44,7 +44,7 @@ Expected<ComparisonSetup> comparison_of(const Options& options) {
 std::vector<Diagnostic> doubts_about(const ComparisonSetup& setup) {
   std::vector<Diagnostic> doubts;
   for (const ComparedSystem& on : setup.systems)
-    for (const Diagnostic& doubt : doubts_about(on.system.machine))
+    for (const Diagnostic& doubt : doubts_about(on.system))
       if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
   return doubts;
 }

@@ -25,7 +25,7 @@ Expected<int> work(const Options& options, Console& console) {
   const auto system = system_of(*imported, options);
   if (!system) return system.error();
   warn(doubts_about(*imported, system->machine), console);
-  ProgressLine line{console, options.flag("quiet")};
+  ProgressLine line{console, options.flag("quiet"), 1, ProgressLine::Elsewhere::lines};
   line.count_seconds();
   ValidateControl control;
   control.stop = console.interrupted;

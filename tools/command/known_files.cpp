@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "sim/config/network_config.hpp"
 #include "sim/config/result_config.hpp"
 #include "sim/config/schedule_config.hpp"
+#include "tools/command/gpu_machines.hpp"
 #include "tools/page/page.hpp"
 #include "tools/page/recorded_result.hpp"
 #include "tools/report/shell_word.hpp"
@@ -67,7 +67,7 @@ bool is_stablehlo(const FileHead& head) { return (has(head, "stablehlo.") || has
 bool is_module(const FileHead& head) {
   return line_begins(head, "HloModule ") || (is_hlo_proto(head.text) && !head.text.starts_with("SQLite") && (has(head, "entry") || has(head, "main")) && has(head, "parameter"));
 }
-constexpr std::string_view any_machine = "MACHINE";  // in command lines
+constexpr std::string_view any_machine = "MACHINE", usual_machine = "dgx_h100";  // in command lines; where the file tells none
 /// Of a text: TPUs lay arrays out in tiles, which their layouts name.
 bool compiled_for_gpus(const FileHead& head) { return line_begins(head, "HloModule ") && !has(head, ":T("); }
 std::string_view machine_of_module(const FileHead& head) { return compiled_for_gpus(head) ? "h100" : "tpu_v5e"; }
@@ -107,17 +107,12 @@ bool is_gpu_xplane(const FileHead& head) {
 std::string_view form_of_profile(const std::string& path) { return name_without_gz(path).ends_with(".pb") ? "xplane" : is_nsys_export(path) ? "nsys" : "trace-json"; }
 /// A shipped machine with the GPU that the profile names, as "NVIDIA H200"; else one of its age.
 std::string_view machine_of_profile(const FileHead& head) {
-  struct Gpu {
-    std::string_view name, machine;
-  };
-  constexpr std::array<Gpu, 4> gpus = {{{"GB200", "gb200_nvl72"}, {"B200", "dgx_b200"}, {"H200", "dgx_h200"}, {"A100", "dgx_a100"}}};
   const auto files = find_profile(head.path, form_of_profile(head.path));
   const auto profile = files ? profile_operations(*files) : Expected<ProfiledOperations>{files.error()};
   if (profile)
-    for (const std::string& machine : profile->machines)
-      for (const Gpu& gpu : gpus)
-        if (machine.find(gpu.name) != std::string::npos) return gpu.machine;
-  return "dgx_h100";
+    for (const std::string& gpu : profile->machines)
+      if (const std::string_view machine = machine_with_gpu(gpu); !machine.empty()) return machine;
+  return usual_machine;
 }
 
 /// What a profile says that it was measured on, how many steps it has, and their time.
@@ -129,34 +124,47 @@ Expected<std::string> profile_contents(const std::string& path) {
   return fmt::format("{}{} of {} each, {} operations", profile->machines.empty() ? "" : fmt::format("on {}, ", fmt::join(profile->machines, ", ")), counted(profile->steps, "step"),
                      to_text(profile->time / static_cast<double>(profile->steps)), profile->operations.size());
 }
-/// Of the formats of measurements (import.hpp).
+/// Of the formats of measurements (import.hpp), of logs by all of the file.
 template <const char* const& format>
 bool is_of(const FileHead& head) {
-  const ImportFormat* const known = format_of(head.text, head.path);
+  const auto own = std::ranges::find(import_formats(), format, &ImportFormat::name);
+  const ImportFormat* known = format_of(head.text, head.path);
+  if (known == nullptr && !head.whole && own->is_in != nullptr)
+    if (const auto of_file = format_of_file(head.path)) known = *of_file;
   return known != nullptr && known->name == format;
 }
+/// What is said of GPUs whose machine podsim has not.
+std::string note_on_gpu(std::string_view gpu) { return fmt::format("no shipped machine has the GPUs, {}: {} in the commands stands for a machine of your own (--machine FILE)", gpu, usual_machine); }
 template <const char* const& format>
 Expected<std::string> rows_of(const std::string& path) {
-  const auto imported = import_file(format, path);
+  auto imported = import_file(format, path);
   if (!imported) return imported.error();
+  if (const std::string& gpu = imported->on.gpu; !gpu.empty() && machine_with_gpu(gpu).empty()) imported->notes.push_back(note_on_gpu(gpu));
   return fmt::format("{} measured {}{}{}", imported->observations.size(), imported->observations.size() == 1 ? "row" : "rows", imported->notes.empty() ? "" : "\n  ", fmt::join(imported->notes, "\n  "));
 }
 constexpr const char *csv = "csv", *nccl_tests = "nccl-tests", *nccl_json = "nccl-json", *nccl_csv = "nccl-csv", *nccl_inspector = "nccl-inspector", *osu = "osu", *perftest = "perftest", *training_log = "training-log";
 using Commands = std::vector<std::pair<std::string_view, std::string_view>>;
 const Commands& commands_for_collectives() {
-  static const Commands all{{"podsim validate --observations {} --machine dgx_h100 --slice SLICE", "each row beside what a machine predicts; --explain: what would give the measured time"},
-                            {"podsim diagnose {} --machine dgx_h100 --slice SLICE", "what could be wrong with the machine, where its times are too long"},
-                            {"podsim calibrate {} --base dgx_h100 --slice SLICE -o mine.textproto", "a machine that takes the measured times"}};
+  static const Commands all{{"podsim validate --observations {} --machine MACHINE --slice SLICE", "each row beside what a machine predicts; --explain: what would give the measured time"},
+                            {"podsim diagnose {} --machine MACHINE --slice SLICE", "what could be wrong with the machine, where its times are too long"},
+                            {"podsim calibrate {} --base MACHINE --slice SLICE -o mine.textproto", "a machine that takes the measured times"}};
   return all;
 }
 constexpr std::string_view any_slice = "SLICE";  // in command lines
-/// Nodes of eight GPUs, for the most devices of a row.
+/// Nodes as the file tells them, else of eight GPUs, for the most devices of a row.
 std::string slice_of_rows(const FileHead& head) {
   constexpr int of_node = 8;
   int devices = 1;
-  if (const auto imported = import_file("", head.path))
+  const auto imported = import_file("", head.path);
+  if (imported)
     for (const Observation& row : imported->observations) devices = std::max(devices, row.devices);
+  if (imported && imported->on.devices == devices && imported->on.nodes > 0) return fmt::format("{}x{}", imported->on.nodes, devices / imported->on.nodes);
   return devices > of_node && devices % of_node == 0 ? fmt::format("{}x{}", devices / of_node, of_node) : fmt::format("1x{}", devices);
+}
+std::string_view machine_of_rows(const FileHead& head) {
+  const auto imported = import_file("", head.path);
+  const std::string_view machine = imported ? machine_with_gpu(imported->on.gpu) : std::string_view{};
+  return machine.empty() ? usual_machine : machine;
 }
 
 // ---- Traces and algorithms of others ------------------------------------------------------------------------------------------------------------
@@ -199,7 +207,9 @@ Expected<NcclSystem> nccl_system(const std::string& path) {
 Expected<std::string> nccl_contents(const std::string& path) {
   const auto system = nccl_system(path);
   if (!system) return system.error();
-  return fmt::format("{}{}{}", to_text(*system), system->notes.empty() ? "" : "\n  ", fmt::join(system->notes, "\n  "));
+  std::vector<std::string> notes = system->notes;
+  if (!system->gcn.empty()) notes.push_back(note_on_gpu("AMD's " + system->gcn));
+  return fmt::format("{}{}{}", to_text(*system), notes.empty() ? "" : "\n  ", fmt::join(notes, "\n  "));
 }
 Expected<std::string> nccl_graphs_contents(const std::string& path) {
   const auto text = read_file(path, list_limit);
@@ -209,7 +219,7 @@ Expected<std::string> nccl_graphs_contents(const std::string& path) {
 }
 std::string_view machine_of_nccl(const FileHead& head) {
   const auto system = nccl_system(head.path);
-  return !system || system->machine.empty() ? "dgx_h100" : system->machine;
+  return !system || system->machine.empty() ? usual_machine : system->machine;
 }
 std::string four_nodes(const FileHead& head) {
   const auto system = nccl_system(head.path);
@@ -384,11 +394,11 @@ const std::vector<KnownFile>& known_files() {
       {"a trace of events in JSON, as Perfetto shows", "", &is_trace_json, nullptr,
        {{"podsim diff --measured {} --hlo step.hlo --machine tpu_v5e", "where the step is slower than its module should be"},
         {"podsim calibrate --from trace-json {} --base tpu_v5e -o mine.textproto", "a machine that takes the measured times"}}},
-      {"a log of nccl-tests", "", &is_of<nccl_tests>, &rows_of<nccl_tests>, commands_for_collectives(), nullptr, &slice_of_rows},
-      {"results of nccl-tests or rccl-tests as JSON", "", &is_of<nccl_json>, &rows_of<nccl_json>, commands_for_collectives(), nullptr, &slice_of_rows},
-      {"what NCCL's inspector wrote of a rank", "", &is_of<nccl_inspector>, &rows_of<nccl_inspector>, commands_for_collectives(), nullptr, &slice_of_rows},
-      {"results of rccl-tests as CSV", "", &is_of<nccl_csv>, &rows_of<nccl_csv>, commands_for_collectives(), nullptr, &slice_of_rows},
-      {"results of the OSU micro-benchmarks", "", &is_of<osu>, &rows_of<osu>, commands_for_collectives(), nullptr, &slice_of_rows},
+      {"a log of nccl-tests", "", &is_of<nccl_tests>, &rows_of<nccl_tests>, commands_for_collectives(), &machine_of_rows, &slice_of_rows},
+      {"results of nccl-tests or rccl-tests as JSON", "", &is_of<nccl_json>, &rows_of<nccl_json>, commands_for_collectives(), &machine_of_rows, &slice_of_rows},
+      {"what NCCL's inspector wrote of a rank", "", &is_of<nccl_inspector>, &rows_of<nccl_inspector>, commands_for_collectives(), &machine_of_rows, &slice_of_rows},
+      {"results of rccl-tests as CSV", "", &is_of<nccl_csv>, &rows_of<nccl_csv>, commands_for_collectives(), &machine_of_rows, &slice_of_rows},
+      {"results of the OSU micro-benchmarks", "", &is_of<osu>, &rows_of<osu>, commands_for_collectives(), &machine_of_rows, &slice_of_rows},
       {"results of perftest between two network interfaces", "", &is_of<perftest>, &rows_of<perftest>,
        {{"podsim validate --observations {} --machine dgx_h100 --slice 2x1", "each row beside what a machine predicts"},
         {"podsim calibrate {} --base dgx_h100 --slice 2x1 -o mine.textproto", "a machine that takes the measured times"}}},

@@ -1,10 +1,12 @@
 #include "tools/command/known_files.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/base/test_files.hpp"
 #include "sim/base/text.hpp"
+#include "tools/command/gpu_machines.hpp"
 #include "tools/command/test_command.hpp"
 
 namespace podsim {
@@ -109,6 +111,50 @@ TEST(KnownFiles, CommandsAreForTheDevicesOfAnAlgorithmAndThePrefixOfTraces) {
   EXPECT_THAT(about(prefix + ".1.et"), HasSubstr("podsim run chakra " + prefix + " --machine tpu_v5e\n"));
   const std::string table = folder.file("tuner.conf", "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\nallreduce,0,65536,tree,ll,-1,-1,-1\n");
   EXPECT_THAT(about(table), HasSubstr("a table of NCCL's example tuner plugin: 1 line\n"));
+}
+
+TEST(KnownFiles, CommandsAreForTheNodesOfALog) {
+  const std::string folder = PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/";
+  EXPECT_THAT(about(folder + "nccl_two_nodes.txt"), HasSubstr("--machine dgx_h100 --slice 2x1\n")) << "cnode2-001 and cnode2-002";
+  const test::Folder scratch;
+  const std::string osu = "srun -N2 --ntasks-per-node=4 osu_allreduce\n# OSU MPI Allreduce Latency Test v7\n# Size  Avg Latency(us)\n8 1.0\n", bare = "srun -n8 osu_allreduce\n# OSU MPI Allreduce Latency Test v7\n# Size  Avg Latency(us)\n8 1.0\n";
+  EXPECT_THAT(about(scratch.file("osu.txt", osu)), HasSubstr("--slice 2x4\n"));
+  EXPECT_THAT(about(scratch.file("bare.txt", bare)), HasSubstr("--slice 1x8\n")) << "no nodes are told";
+  std::string ranks = "# Collective test starting: all_reduce_perf\n";
+  for (int rank = 0; rank < 32; ++rank) ranks += fmt::format("#  Rank {:2} Group  0 Pid {} on x{:03} device  {} [0x0{}] NVIDIA A100-SXM4-40GB\n", rank, 1000 + rank, rank / 4, rank % 4, rank % 4);
+  const std::string table = "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n 1048576  262144  float  sum  -1  100.0  10.49  20.32  0  99.0  10.6  20.5  0\n";
+  EXPECT_THAT(about(scratch.file("8x4.txt", ranks + table)), HasSubstr("--machine dgx_a100 --slice 8x4\n")) << "not four nodes of eight";
+}
+
+TEST(KnownFiles, CommandsAreForTheGpuOfALog) {
+  const std::string folder = PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/";
+  EXPECT_THAT(about(folder + "nccl_a100.txt"), HasSubstr("--base dgx_a100 --slice 1x8 "));
+  EXPECT_THAT(about(folder + "rccl_mi300x.txt"), HasSubstr("no shipped machine has the GPUs, AMD Instinct MI300X"));
+  EXPECT_THAT(about(PODSIM_SOURCE_DIR "/topologies/nccl/testdata/rccl_8p_940.xml"), HasSubstr("no shipped machine has the GPUs, AMD's gfx942"));
+  for (const auto& [gpu, machine] : {std::pair{"NVIDIA B200", "dgx_b200"}, {"NVIDIA GB200", "gb200_nvl72"}, {"NVIDIA H200", "dgx_h200"}, {"NVIDIA GH200 480GB", ""}, {"NVIDIA H100 PCIe", ""}, {"NVIDIA H100 NVL", ""}, {"A100-SXM4-40GB", "dgx_a100"}, {"Tesla V100-SXM2-16GB", ""}})
+    EXPECT_EQ(machine_with_gpu(gpu), machine) << gpu;
+}
+
+TEST(KnownFiles, AmdsGpusAreNotSimulatedOnAnotherMachineWithoutAWord) {
+  const std::vector<std::string> words{"run", "all-reduce", "--bytes", "1M", "--topology", PODSIM_SOURCE_DIR "/topologies/nccl/testdata/rccl_8p_940.xml", "--machine", "dgx_h100"};
+  const auto outcome = test::run_words(words);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the GPUs are AMD's (gfx942)"));
+}
+
+TEST(KnownFiles, ALogIsKnownBehindALongPreamble) {
+  const test::Folder folder;
+  std::string text;
+  while (text.size() < 100'000) text += "+ source /gpfswork/rech/six/commun/code/start-prod\n";
+  text += "using world size: 16\n iteration 1/ 9 | elapsed time per iteration (ms): 9000.0 |\n iteration 2/ 9 | elapsed time per iteration (ms): 1380.0 |\n iteration 3/ 9 | elapsed time per iteration (ms): 1381.0 |\n";
+  const std::string file = folder.file("log.out", text);
+  EXPECT_THAT(about(file), StartsWith(file + ": a log of a training run: 1 measured row\n"));
+  EXPECT_EQ(test::run_words({"calibrate", file, "--observations-only"}).status, 0);
+}
+
+TEST(KnownFiles, ALinkMakesNoLogOfAConfiguration) {
+  const std::string file = PODSIM_SOURCE_DIR "/validation/calibration/importers/testdata/maxtext_base.yml";
+  EXPECT_THAT(about(file), StartsWith(file + ": a configuration of MaxText\n"));
 }
 
 TEST(KnownFiles, AFileIsTheProblemThatItSays) {

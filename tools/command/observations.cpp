@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "sim/base/units.hpp"
-#include "tools/command/known_files.hpp"
 #include "tools/command/scenario_options.hpp"
 #include "topologies/machines.hpp"
 
@@ -31,8 +30,8 @@ std::vector<std::string> with_named_words(std::vector<std::string> arguments) {
     if (machine_and_slice(word)) {
       word = "--machine=" + word;
     } else if (std::error_code none; std::filesystem::is_regular_file(word, none)) {
-      const auto head = head_of(word);
-      if (head && format_of(head->text, word) != nullptr) word = "--observations=" + word;
+      const auto format = format_of_file(word);
+      if (format && *format != nullptr) word = "--observations=" + word;
     }
   }
   return arguments;

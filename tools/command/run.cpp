@@ -131,7 +131,7 @@ Expected<int> simulate_and_print(const Options& options, Console& console) {
   how->tell("laying out the system");
   const auto system = read_system(*fields);
   if (!system) return system.error();
-  const std::vector<std::string> doubts = warn(doubts_about(system->machine), console);
+  const std::vector<std::string> doubts = warn(doubts_about(*system), console);
   auto trace = trace_request(options, *system);
   if (!trace) return trace.error();
   const auto chakra = chakra_request(options);

@@ -48,6 +48,7 @@ struct NcclSystem {
   std::vector<NcclNic> nics;
   bool tells_nvlinks = false;  // a dump: GPUs without NVLinks have none. Files of clouds leave all to NCCL
   std::string_view machine{};  // of podsim, with such GPUs; empty: none
+  std::string gcn{};           // AMD's, "gfx942"; empty: the GPUs are others
   std::vector<std::string> notes{};  // what was not read, or taken to be as usual
 };
 

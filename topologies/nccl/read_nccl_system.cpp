@@ -236,7 +236,7 @@ class SystemReader {
       const xml_node element = gpus_[g].element;
       const auto sm = number(element, "sm", 0);
       if (!sm) return sm.error();
-      if (g == 0) system_.machine = machine_with(gpus_[g].pci.attribute("device").value(), element.attribute("gcn") ? 0 : *sm);
+      if (g == 0) system_.machine = machine_with(gpus_[g].pci.attribute("device").value(), element.attribute("gcn") ? 0 : *sm), system_.gcn = element.attribute("gcn").value();
       for (const xml_node child : element.children()) {
         const std::string_view name = child.name();
         if (name == "c2c") {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "sim/base/units.hpp"
 #include "validation/calibration/fit/predict.hpp"
 #include "validation/calibration/fit/test_calibrate.hpp"
@@ -52,6 +54,34 @@ TEST(RepeatedRun, IsTheSimulatedTimeToThePicosecond) {
       ASSERT_TRUE(kept && anew);
       EXPECT_EQ(kept->count(), anew->count()) << "turn " << turn;
     }
+  }
+}
+
+TEST(RepeatedRun, TakesTheTimeOfAnEarlierRunOnlyWhereAllCostsAreItsOwn) {
+  // One value at a time, and back, as a Jacobian turns them: those of this operation, and of another.
+  const auto system = std::make_shared<const System>(pod_with(some_machine(), "8"));
+  const auto lowered = lowered_schedule_of(observed(ObservedOp::broadcast, "row", 8, 1 << 20), *system);
+  ASSERT_TRUE(lowered) << to_text(lowered.error());
+  RepeatedRun run{*lowered, system};
+  using Turn = void (*)(Machine&);
+  const std::vector<std::pair<Turn, bool>> turns{{[](Machine&) {}, true},
+                                                 {[](Machine& m) { m.link[0].bandwidth = 0.9 * m.link[0].bandwidth; }, false},
+                                                 {[](Machine& m) { m.software.launch[static_cast<std::size_t>(CostKind::all_to_all)] = Seconds{1e-3}; }, true},
+                                                 {[](Machine& m) { m.link[0].latency = 2 * m.link[0].latency + Seconds{1e-6}; }, false},
+                                                 {[](Machine& m) { m.software.per_message = m.software.per_message + Seconds{1e-6}; }, false},
+                                                 {[](Machine&) {}, true}};
+  std::optional<Seconds> first;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    SCOPED_TRACE(i);
+    Machine machine = system->machine;
+    turns[i].first(machine);
+    const auto turned = with_machine(*system, machine);
+    ASSERT_TRUE(turned) << to_text(turned.error());
+    const auto kept = run.time_on(*turned, {}), anew = simulated_time(*lowered, *turned);
+    ASSERT_TRUE(kept && anew);
+    if (!first) first = *kept;
+    EXPECT_EQ(kept->count(), anew->count());
+    EXPECT_EQ(*kept == *first, turns[i].second);
   }
 }
 

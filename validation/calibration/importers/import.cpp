@@ -13,12 +13,14 @@
 
 #include "sim/base/text.hpp"
 #include "validation/calibration/importers/hlo_stats.hpp"
+#include "validation/calibration/importers/log_prefix.hpp"
 #include "validation/calibration/importers/meshslice_log.hpp"
 #include "validation/calibration/importers/nccl_inspector.hpp"
 #include "validation/calibration/importers/nccl_json.hpp"
 #include "validation/calibration/importers/nccl_tests.hpp"
 #include "validation/calibration/importers/osu.hpp"
 #include "validation/calibration/importers/profile_files.hpp"
+#include "validation/calibration/importers/text_lines.hpp"
 #include "validation/calibration/importers/trace_json.hpp"
 #include "validation/calibration/importers/training_log.hpp"
 #include "validation/calibration/importers/xplane.hpp"
@@ -64,7 +66,8 @@ template <Expected<Imported> (*import)(std::string_view, const std::string&, con
 Expected<Imported> whole(std::unique_ptr<ByteSource> bytes, const std::string& file, const ImportOptions& options) {
   const auto text = read_all(*bytes, longest_text, file);
   if (!text) return text.error();
-  return import(*text, file, options);
+  std::string storage;
+  return import(plain_log(*text, storage), file, options);
 }
 
 bool has(std::string_view head, std::string_view text) { return head.find(text) != std::string_view::npos; }
@@ -84,12 +87,10 @@ bool is_nccl_json(std::string_view head, std::string_view) {
   return is_json(head) && ((has(head, "\"size\"") && (has(head, "\"busBw\"") || has(head, "\"bus_bw\""))) || (has(head, "\"nccl_version\"") && has(head, "\"args\"")));
 }
 bool is_nccl_csv(std::string_view head, std::string_view) { return any_line_begins(head, {"numCycle,"}); }
-bool is_nccl_tests(std::string_view head, std::string_view) { return !is_json(head) && (has(head, "nThread") || (has(head, "algbw") && has(head, "busbw"))); }
-bool is_osu(std::string_view head, std::string_view) { return !is_json(head) && is_osu_table(head); }
-bool is_perftest(std::string_view head, std::string_view) { return has(head, "#bytes") && has(head, "#iterations"); }
-bool is_training_log(std::string_view head, std::string_view) {
-  return !is_json(head) && (has(head, "elapsed time per iteration (ms):") || (has(head, "step:") && has(head, "loss:") && has(head, "tps:")) || has(head, "[titan]") || has(head, "using world size: "));
-}
+bool has_nccl_tests(std::string_view text) { return has(text, "nThread") || (has(text, "algbw") && has(text, "busbw")); }
+bool has_perftest(std::string_view text) { return has(text, "#bytes") && has(text, "#iterations"); }
+template <bool (*is_in)(std::string_view)>
+bool is_log(std::string_view head, std::string_view) { return !is_json(head) && is_in(head); }
 bool is_xplane(std::string_view, std::string_view file) { return file.ends_with(".xplane.pb") || file.ends_with(".xplane.pb.gz"); }
 bool is_trace_json(std::string_view head, std::string_view) { return is_json(head) && has(head, "\"traceEvents\""); }
 bool is_hlo_stats(std::string_view head, std::string_view) { return has(head.substr(0, head.find('\n')), "hlo_op") && has(head, "avg_self_time_us"); }
@@ -99,28 +100,73 @@ constexpr std::array<ImportFormat, 12> formats = {{{"csv", "observations: op,dev
                                                    {"nccl-json", "what nccl-tests -J and rccl-tests -Z json write", whole<import_nccl_json>, is_nccl_json},
                                                    {"nccl-inspector", "what NCCL's inspector writes, a line a collective", whole<import_nccl_inspector>, [](std::string_view head, std::string_view) { return is_nccl_inspector(head); }},
                                                    {"nccl-csv", "what rccl-tests -Z csv write", whole<import_nccl_csv>, is_nccl_csv},
-                                                   {"nccl-tests", "what nccl-tests print", whole<import_nccl_tests>, is_nccl_tests},
-                                                   {"osu", "what the OSU micro-benchmarks print", whole<import_osu>, is_osu},
-                                                   {"perftest", "what ib_write_bw and its like print", whole<import_perftest>, is_perftest},
-                                                   {"training-log", "logs of torchtitan and Megatron-LM", whole<import_training_log>, is_training_log},
+                                                   {"nccl-tests", "what nccl-tests print", whole<import_nccl_tests>, is_log<has_nccl_tests>, has_nccl_tests},
+                                                   {"osu", "what the OSU micro-benchmarks print", whole<import_osu>, is_log<is_osu_table>, is_osu_table},
+                                                   {"perftest", "what ib_write_bw and its like print", whole<import_perftest>, is_log<has_perftest>, has_perftest},
+                                                   {"training-log", "logs of torchtitan and Megatron-LM", whole<import_training_log>, is_log<has_training_log>, has_training_log},
                                                    {"xplane", "profiles of TPUs: *.xplane.pb", import_xplane, is_xplane},
                                                    {"trace-json", "profiles of TPUs: *.trace.json.gz of jax.profiler", import_trace_json, is_trace_json},
                                                    {"hlo-stats", "tables of HLO op statistics, as CSV", whole<import_hlo_stats>, is_hlo_stats},
                                                    {"meshslice-log", "logs of MeshSlice's benchmarks of collectives", whole<import_meshslice_log>, is_meshslice_log}}};
 
-constexpr std::size_t head_of_file = std::size_t{1} << 16;
+constexpr std::size_t head_of_file = std::size_t{1} << 16, piece_of_file = std::size_t{1} << 20;
 
-/// By the beginning of a file; csv, whose errors say what is expected, where that tells nothing.
-Expected<const ImportFormat*> recognised(ByteSource& source, const std::string& file) {
-  std::string head;
-  while (head.size() < head_of_file) {
+/// At least `size` more bytes at the end of `text`; false: there are no more.
+Expected<bool> read_more(ByteSource& source, std::size_t size, std::string& text) {
+  for (const std::size_t full = text.size() + size; text.size() < full;) {
     const auto more = source.next();
     if (!more) return more.error();
-    if (more->empty()) break;
-    head += *more;
+    if (more->empty()) return false;
+    text += *more;
   }
-  const ImportFormat* format = format_of(std::string_view{head}.substr(0, head_of_file), file);
-  return format == nullptr ? formats.data() : format;
+  return true;
+}
+
+const ImportFormat* log_in(std::string_view text) {
+  std::string storage;
+  text = plain_log(text, storage);
+  const auto found = std::ranges::find_if(formats, [&](const ImportFormat& format) { return format.is_in != nullptr && format.is_in(text); });
+  return found == formats.end() ? nullptr : &*found;
+}
+
+/// As format_of_file() says; `text` is what was read at first.
+Expected<const ImportFormat*> recognised(ByteSource& source, const std::string& file, std::string& text) {
+  auto more = read_more(source, head_of_file, text);
+  if (!more) return more.error();
+  std::string storage;
+  const std::string_view head = plain_log(std::string_view{text}.substr(0, head_of_file), storage);
+  if (const ImportFormat* format = format_of(head, file)) return format;
+  const bool may_be_log = head.find('\0') == std::string_view::npos && !is_json(head) && !trimmed(head).starts_with('<');
+  for (std::string piece = text; may_be_log && *more;) {
+    more = read_more(source, piece_of_file, piece);
+    if (!more) return more.error();
+    if (const ImportFormat* format = log_in(piece)) return format;
+    piece.erase(0, std::min(piece.rfind('\n'), piece.size()));  // a line may go on in the next
+  }
+  return nullptr;
+}
+
+/// Whether its first line that is no comment names columns.
+bool looks_like_csv(std::string_view head, std::string_view file) {
+  if (file.ends_with(".csv") || file.ends_with(".csv.gz")) return true;
+  for (const TextLine& line : lines_of(head)) {
+    const std::string_view heading = trimmed(line.text);
+    if (heading.empty() || heading.starts_with('#')) continue;
+    const auto columns = split(heading);
+    return columns.size() > 1 && std::ranges::all_of(columns, [](const std::string& column) { return !column.empty() && column.find_first_of(" \t\"{}[]<>") == std::string::npos; });
+  }
+  return false;
+}
+
+Expected<const ImportFormat*> recognised_or_csv(ByteSource& source, const std::string& file) {
+  std::string text;
+  const auto found = recognised(source, file, text);
+  if (!found || *found != nullptr) return found;
+  if (text.empty() || looks_like_csv(std::string_view{text}.substr(0, head_of_file), file)) return formats.data();
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  std::string names;
+  for (const ImportFormat& format : formats) names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
+  return Diagnostic{{file, 1, 1}, fmt::format("expected measurements in a form that podsim knows ({}), found {}", names, quoted(text.substr(begin, std::min<std::size_t>(text.find('\n', begin) - begin, 60))))};
 }
 
 /// A profile of several hosts.
@@ -150,12 +196,21 @@ Expected<const ImportFormat*> format_named(std::string_view name) {
 std::span<const ImportFormat> import_formats() { return formats; }
 
 const ImportFormat* format_of(std::string_view head, std::string_view file) {
+  std::string storage;
+  head = plain_log(head, storage);
   const auto found = std::ranges::find_if(formats, [&](const ImportFormat& format) { return format.is(head, file); });
   return found == formats.end() ? nullptr : &*found;
 }
 
+Expected<const ImportFormat*> format_of_file(const std::string& path) {
+  auto source = source_of_file(path);
+  if (!source) return source.error();
+  std::string text;
+  return recognised(**source, path, text);
+}
+
 Expected<Imported> import_observations(std::string_view format, std::string_view bytes, const std::string& file, const ImportOptions& options) {
-  const auto found = format.empty() ? recognised(*source_of(bytes, file), file) : format_named(format);
+  const auto found = format.empty() ? recognised_or_csv(*source_of(bytes, file), file) : format_named(format);
   if (!found) return found.error();
   return (*found)->read(source_of(bytes, file), file, options);
 }
@@ -171,7 +226,7 @@ Expected<Imported> import_file(std::string_view format, const std::string& path,
   if (format.empty()) {
     auto source = source_of_file(path);
     if (!source) return source.error();
-    const auto found = recognised(**source, path);
+    const auto found = recognised_or_csv(**source, path);
     return found ? import_file((*found)->name, path, options) : Expected<Imported>{found.error()};
   }
   const auto found = format_named(format);

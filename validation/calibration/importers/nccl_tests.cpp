@@ -16,6 +16,7 @@
 #include "sim/base/text.hpp"
 #include "sim/base/units.hpp"
 #include "validation/calibration/importers/collective_row.hpp"
+#include "validation/calibration/importers/log_prefix.hpp"
 #include "validation/calibration/importers/process_label.hpp"
 #include "validation/calibration/importers/text_lines.hpp"
 
@@ -72,37 +73,6 @@ struct Columns {
   bool counts_wrong = false;  // a column `#wrong`; older versions have `error`, the largest difference
 };
 
-/// "2024-05-01", "10:01:02.5", "2024-05-01T10:01:02Z", "[10:01:02]": what terminals and schedulers put before a line.
-bool is_timestamp(std::string_view word) {
-  if (word.starts_with('[') && word.ends_with(']')) word = word.substr(1, word.size() - 2);
-  if (word.size() < 5 || word.find_first_not_of("0123456789-/:.,TZ+") != std::string_view::npos) return false;
-  const auto between_digits = [&](char c) {
-    const std::size_t at = word.find(c);
-    return at != std::string_view::npos && at > 0 && at + 1 < word.size() && std::isdigit(static_cast<unsigned char>(word[at - 1])) != 0 &&
-           std::isdigit(static_cast<unsigned char>(word[at + 1])) != 0;
-  };
-  return between_digits(':') || std::ranges::count(word, '-') == 2 || std::ranges::count(word, '/') == 2;
-}
-
-void cut_front(TextLine& line, std::size_t count) {
-  line.column += static_cast<int>(count);
-  line.text.remove_prefix(count);
-}
-
-/// Removes the marks of a quoted mail (`> `), and timestamps.
-void skip_marks(TextLine& line) {
-  for (;;) {
-    const std::size_t begin = std::min(line.text.find_first_not_of(" \t"), line.text.size());
-    const std::string_view rest = line.text.substr(begin), word = rest.substr(0, rest.find_first_of(" \t"));
-    if (rest.starts_with('>'))
-      cut_front(line, begin + 1);
-    else if (is_timestamp(word))
-      cut_front(line, begin + word.size());
-    else
-      return;
-  }
-}
-
 /// Whether a line is one that nccl-tests print behind `#`; those who paste a log lose that mark, which begins a heading elsewhere.
 bool is_comment(const std::vector<std::string_view>& words) {
   if (words[0].starts_with('#') || words[0] == "(B)") return true;
@@ -118,6 +88,28 @@ bool are_figures(const std::vector<std::string_view>& words) {
   for (std::size_t i = 0; i < 3; ++i)
     if (words[i].find_first_not_of("0123456789.") != std::string_view::npos || (i > 0 && words[i].find('.') == std::string_view::npos)) return false;
   return true;
+}
+
+/// The words without the label in them: mpiexec -l writes it again wherever the process flushed, "sum      -1[0]    1626.5". No figure holds a bracket.
+std::vector<std::string_view> words_between(const std::vector<std::string_view>& words, std::string_view label) {
+  if (label.find_first_of("[]<>:|") == std::string_view::npos) return words;
+  std::vector<std::string_view> between;
+  for (std::string_view word : words)
+    while (!word.empty()) {
+      const std::size_t at = std::min(word.find(label), word.size());
+      if (at > 0) between.push_back(word.substr(0, at));
+      word.remove_prefix(std::min(at + label.size(), word.size()));
+    }
+  return between;
+}
+
+/// Where a heading begins, whatever stands before its `#`.
+std::size_t heading_in(std::string_view line) {
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    const std::vector<std::string_view> words = words_of(line.substr(at + 1, 100));
+    if (words.size() > 2 && words[0] == "size" && words[1] == "count" && words[2] == "type") return at;
+  }
+  return std::string_view::npos;
 }
 
 /// Whether a word may stand in a row: a number, an operation, a word for none.
@@ -149,7 +141,33 @@ struct TestTable {
   std::vector<Observation> rows;  // never none
   std::size_t indivisible = 0;
   std::string_view known_by{};  // where the text does not name its test
+  MeasuredOn on{};
 };
+
+/// A line "Rank 3 Group 0 Pid 10 on node1 device 3 [0x10] NVIDIA H100 80GB HBM3".
+struct Rank {
+  std::string_view host, gpu;
+};
+Rank rank_in(std::string_view line, const std::vector<std::string_view>& words) {
+  const auto on = std::ranges::find(words, "on");
+  if (words.end() - on < 4 || on[2] != "device") return {};
+  auto name = on + 4;
+  if (name != words.end() && name->starts_with('[')) ++name;
+  return {on[1], name == words.end() ? std::string_view{} : line.substr(static_cast<std::size_t>(name->data() - line.data()))};
+}
+
+/// Nodes of equally many ranks, and the GPU that all have.
+MeasuredOn where_are(const std::map<std::int64_t, Rank>& ranks) {
+  MeasuredOn on{.devices = static_cast<int>(ranks.size())};
+  if (ranks.empty()) return on;
+  std::map<std::string_view, int> of_host;
+  for (const auto& [number, rank] : ranks) ++of_host[rank.host];
+  const int each = of_host.begin()->second;
+  if (!of_host.begin()->first.empty() && std::ranges::all_of(of_host, [each](const auto& host) { return host.second == each; })) on.nodes = static_cast<int>(of_host.size());
+  const std::string_view gpu = ranks.begin()->second.gpu;
+  if (std::ranges::all_of(ranks, [gpu](const auto& rank) { return rank.second.gpu == gpu; })) on.gpu = trimmed(gpu);
+  return on;
+}
 
 /// The test that lines without a label name: commands that a script echoes.
 struct NamedOutside {
@@ -162,7 +180,8 @@ class LogReader {
  public:
   LogReader(const std::string& file, const ImportOptions& options, const NamedOutside& outside) : file_{file}, options_{options}, outside_{outside} {}
 
-  Status read_line(const TextLine& line);
+  /// `label`: what stood before the line.
+  Status read_line(const TextLine& line, std::string_view label);
   Status finish() {
     if (columns_ && !any_row_) return Diagnostic{{file_, heading_, 1}, "there is no row below this heading"};
     return close_test();
@@ -188,7 +207,7 @@ class LogReader {
   std::vector<TestTable> tables_;
   std::optional<ObservedOp> named_;
   int named_line_ = 0;  // where, or since when there is no name
-  std::set<std::int64_t> ranks_;
+  std::map<std::int64_t, Rank> ranks_;
   std::optional<Columns> columns_;
   int heading_ = 0, last_row_ = 0;  // lines
   std::vector<Row> rows_;           // of this test, until it is known which
@@ -197,7 +216,7 @@ class LogReader {
   std::size_t wrong_ = 0, empty_ = 0, other_ = 0, unfinished_ = 0;
 };
 
-Status LogReader::read_line(const TextLine& line) {
+Status LogReader::read_line(const TextLine& line, std::string_view label) {
   auto words = words_of(line.text);
   if (words.empty()) return success();
   if (const auto test = test_named_in(line.text)) {
@@ -209,6 +228,8 @@ Status LogReader::read_line(const TextLine& line) {
   }
   if (is_comment(words)) return read_comment(line, std::move(words));
   if (!columns_) return success();
+  words = words_between(words, label);
+  if (words.empty()) return success();
   if (!begun_.empty() && are_figures(words)) {
     std::vector<std::string_view> row = std::exchange(begun_, {});
     const std::size_t time = row.size();
@@ -236,7 +257,7 @@ Status LogReader::read_comment(const TextLine& line, std::vector<std::string_vie
       named_line_ = last_row_;
     }
     std::int64_t rank = 0;
-    if (std::from_chars(words[1].data(), words[1].data() + words[1].size(), rank).ec == std::errc{}) ranks_.insert(rank);
+    if (std::from_chars(words[1].data(), words[1].data() + words[1].size(), rank).ec == std::errc{}) ranks_.try_emplace(rank, rank_in(line.text, words));
   } else if (!words.empty() && words[0] == "size") {
     return read_heading(line, words);
   } else if (words.size() > 5 && words[0] == "Out" && columns_ && !columns_->counts_wrong) {
@@ -317,9 +338,12 @@ Status LogReader::close_test() {
     return Diagnostic{where, "nothing tells how many devices took part: the text has no \"#  Rank\" lines; `devices` tells it"};
   std::optional<ObservedOp> op = named_ ? named_ : options_.op;
   TestTable table;
+  table.on = where_are(ranks_);
   if (!op) {
     const Row& largest = *std::ranges::max_element(rows_, {}, [](const Row& row) { return row.algorithm; });
-    if (largest.reduces && largest.algorithm >= 1) op = reduction_of(largest.bus / largest.algorithm, devices);
+    const bool tells = largest.reduces && largest.algorithm >= 1;
+    if (tells) op = reduction_of(largest.bus / largest.algorithm, devices);
+    if (tells && !op && options_.devices > 0) op = reduction_of(largest.bus / largest.algorithm, options_.devices);  // lines of ranks are left out
     if (op) table.known_by = "its bus bandwidth";
   }
   if (!op && (op = test_in_name(file_))) table.known_by = "the file's name";
@@ -372,6 +396,7 @@ Expected<Imported> merged(std::map<std::int64_t, LogReader>& readers, const std:
           ++again;
       if (imported.observations.size() == before) continue;
       any_new = true;
+      if (table.on.devices > imported.on.devices) imported.on = table.on;
       indivisible += table.indivisible;
       if (!table.known_by.empty()) guessed.insert(fmt::format("the text does not name its test: {} by {}", name_of(table.rows.front().op), table.known_by));
     }
@@ -398,13 +423,27 @@ Expected<Imported> import_nccl_tests(std::string_view text, const std::string& f
   constexpr std::int64_t unlabelled = -1;
   NamedOutside outside;
   std::map<std::int64_t, LogReader> readers;  // of each process
-  for (TextLine line : lines_of(text)) {
-    skip_marks(line);
-    const std::int64_t process = take_process_label(line).value_or(unlabelled);
-    skip_marks(line);
-    if (process == unlabelled)
-      if (const auto op = test_named_in(line.text)) outside = {op, line.number};
-    if (Status read = readers.try_emplace(process, file, options, outside).first->second.read_line(line); !read) return read.error();
+  std::vector<TextLine> lines = lines_of(text);
+  std::vector<std::int64_t> process(lines.size(), unlabelled);
+  std::vector<std::string_view> label(lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    skip_marks(lines[i]);
+    const std::string_view whole = lines[i].text;
+    process[i] = take_process_label(lines[i]).value_or(unlabelled);
+    label[i] = whole.substr(0, whole.size() - lines[i].text.size());
+    skip_marks(lines[i]);
+  }
+  const LineLabels other_labels{lines, &heading_in};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view whole = lines[i].text;
+    if (const auto other = other_labels.take(lines[i])) {
+      process[i] = most_observed_devices + static_cast<std::int64_t>(*other);
+      label[i] = whole.substr(0, whole.size() - lines[i].text.size());
+      skip_marks(lines[i]);
+    }
+    if (process[i] == unlabelled)
+      if (const auto op = test_named_in(lines[i].text)) outside = {op, lines[i].number};
+    if (Status read = readers.try_emplace(process[i], file, options, outside).first->second.read_line(lines[i], trimmed(label[i])); !read) return read.error();
   }
   return merged(readers, file);
 }

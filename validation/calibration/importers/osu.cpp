@@ -71,12 +71,12 @@ std::optional<int> option_on(const std::vector<std::string_view>& words, std::in
   return std::nullopt;
 }
 
-/// The ranks that a command line starts: all, or those of a node times the nodes of srun.
-std::optional<int> ranks_on(const std::vector<std::string_view>& words) {
-  if (const auto ranks = option_on(words, {"-n", "-np", "--ntasks"}); ranks && *ranks > 1) return ranks;
+/// The ranks that a command line starts: all, or those of a node times the nodes of srun; it tells the nodes then.
+std::optional<MeasuredOn> ranks_on(const std::vector<std::string_view>& words) {
   const auto nodes = option_on(words, {"-N", "--nodes"}), of_node = option_on(words, {"--ntasks-per-node"});
-  if (nodes && of_node && *nodes <= most_observed_devices / *of_node && *nodes * *of_node > 1) return *nodes * *of_node;
-  return std::nullopt;
+  const bool told = nodes && of_node && *nodes <= most_observed_devices / *of_node && *nodes * *of_node > 1;
+  if (const auto ranks = option_on(words, {"-n", "-np", "--ntasks"}); ranks && *ranks > 1) return MeasuredOn{*ranks, told && *nodes * *of_node == *ranks ? *nodes : 0};
+  return told ? std::optional{MeasuredOn{*nodes * *of_node, *nodes}} : std::nullopt;
 }
 
 class OsuReader {
@@ -114,7 +114,13 @@ class OsuReader {
     const std::string_view rest = line.text.substr(line.text.find("Size") + 4);
     // The first column behind the size in every version; its name may hold a space: "Latency (us)".
     const std::string_view first = trimmed(rest);
-    if (first.starts_with(latency ? "Avg Lat" : "Bandwidth (MB/s)") || (latency && first.starts_with("Latency (us)"))) column_ = 1;
+    const std::size_t bracket = std::min(first.find('('), first.size());
+    const std::string_view unit = first.substr(bracket, first.substr(bracket).find(')') + 1);
+    if (first.starts_with(latency ? "Avg Lat" : "Bandwidth (MB/s)") || (latency && first.starts_with("Latency ("))) column_ = 1;
+    if (latency && unit == "(us)") time_unit_ = 1e-6;
+    else if (latency && unit == "(ms)") time_unit_ = 1e-3;
+    else if (latency && unit == "(s)") time_unit_ = 1;
+    else if (latency) column_.reset();
     if (!column_) return Diagnostic{place_of(file_, line, line.text), fmt::format("expected the column {} behind Size, found {}", latency ? "Avg Latency(us) or Latency (us)" : "Bandwidth (MB/s)", quoted(first))};
     return success();
   }
@@ -131,16 +137,17 @@ class OsuReader {
     row.op = test_->op;
     row.where = {file_, line.number, 1};
     row.schedule = ObservedSchedule::plain;
-    row.devices = test_->between_two ? 2 : ranks_ > 0 ? ranks_ : options_.devices;
+    row.devices = test_->between_two ? 2 : ranks_.devices > 0 ? ranks_.devices : options_.devices;
     if (row.devices < 1) return Diagnostic{row.where, "nothing tells how many ranks took part: no -n N before the table; `devices` tells it"};
     row.bytes = Bytes{*size * (test_->to_each ? row.devices : 1)};
-    row.time = Seconds{*figure * 1e-6};
+    row.time = Seconds{*figure * time_unit_};
     if (test_->column == OsuTest::Column::bandwidth) {
       windows_ = true;
       row.bytes = Bytes{*size * osu_window};
       row.time = row.bytes / BytesPerSecond{*figure * 1e6 / test_->directions};
     }
     if (row.bytes > most_observed_bytes) return Diagnostic{row.where, "expected at most 4 TiB, found more"};
+    if (!test_->between_two && ranks_.devices > imported_.on.devices) imported_.on = ranks_;
     imported_.observations.push_back(std::move(row));
     return success();
   }
@@ -149,7 +156,8 @@ class OsuReader {
   const ImportOptions& options_;
   const OsuTest* test_ = nullptr;
   std::optional<std::size_t> column_;
-  int ranks_ = 0;
+  double time_unit_ = 1e-6;  // s
+  MeasuredOn ranks_;
   bool any_title_ = false, windows_ = false;
   std::map<std::string, int> others_;  // titles
   Imported imported_;
@@ -162,6 +170,7 @@ struct PerftestColumns {
   bool bandwidth = false;
   double unit = 1;  // B/s, or s
   std::size_t iterations = 0, column = 0;  // of the figure; 0: there is no table
+  std::size_t rate = 0;                    // of messages, in millions a second; 0: there is none
 };
 
 /// #bytes #sl #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]: --sl, --report-per-port add columns, -D leaves some out.
@@ -174,6 +183,7 @@ Expected<PerftestColumns> perftest_heading(const std::string& file, const TextLi
     if (word == "#iterations") columns.iterations = column;
     if (word.starts_with("average[")) average = column, columns.bandwidth = true;
     if (word == "t_avg[usec]") average = average ? average : column;
+    if (word == "MsgRate[Mpps]") columns.rate = column;
     if (word == "t_typical[usec]") typical = column;  // old versions have no average
     if (columns.bandwidth && average == column) {
       const std::string_view unit = word.substr(8, word.find(']') - 8);
@@ -187,6 +197,16 @@ Expected<PerftestColumns> perftest_heading(const std::string& file, const TextLi
   columns.column = average ? *average : *typical;
   if (!columns.bandwidth) columns.unit = 1e-6;
   return columns;
+}
+
+/// Errors: messages of `size` bytes at this rate are another bandwidth: columns are not those of the heading.
+Status check_message_rate(std::int64_t size, double bandwidth, std::string_view rate, const SourceLocation& where) {
+  constexpr double rounded_well = 1e-3, rounded_bandwidth = 1e6, most_off = 1.2;  // six decimals of the one, two of the other
+  double millions = 0;
+  if (std::from_chars(rate.data(), rate.data() + rate.size(), millions).ec != std::errc{} || millions < rounded_well || bandwidth < rounded_bandwidth) return success();
+  const double right = static_cast<double>(size) * millions * 1e6;
+  if (bandwidth <= most_off * right && right <= most_off * bandwidth) return success();
+  return Diagnostic{where, fmt::format("expected the bandwidth of {} bytes a message at {} million messages a second, {:.2f} GB/s, found {:.2f}", size, rate, right / 1e9, bandwidth / 1e9)};
 }
 
 }  // namespace
@@ -227,6 +247,8 @@ Expected<Imported> import_perftest(std::string_view text, const std::string& fil
     if (!iterations) return iterations.error();
     const auto figure = positive_number(words[columns.column], columns.bandwidth ? "a bandwidth" : "a time", place_of(file, line, words[columns.column]));
     if (!figure) return figure.error();
+    if (columns.rate > 0 && columns.rate < words.size())
+      if (auto ok = check_message_rate(*size, *figure * columns.unit, words[columns.rate], place_of(file, line, words[0])); !ok) return ok.error();
     Observation row;
     row.op = ObservedOp::permute;
     row.devices = 2;

@@ -37,10 +37,10 @@ class Label {
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;
   }
-  /// A number and an end behind which no word goes on.
+  /// A number and an end behind which no word goes on; a comment may.
   std::optional<std::int64_t> closed_by(std::string_view end) {
     const auto process = number();
-    if (!process || !skip(end) || !(rest_.empty() || rest_.front() == ' ' || rest_.front() == '\t')) return std::nullopt;
+    if (!process || !skip(end) || !(rest_.empty() || rest_.front() == ' ' || rest_.front() == '\t' || rest_.front() == '#')) return std::nullopt;
     return process;
   }
 

@@ -12,7 +12,7 @@ namespace podsim {
 ///
 ///   srun -l              "3: text", padded on the left
 ///   mpirun --tag-output  "[1,3]<stdout>: text", with or without the space; newer ones "[name@1,3]<stdout>: text"; stderr as well
-///   mpiexec -l           "[3] text"
+///   mpiexec -l           "[3] text", "[3]# text"
 std::optional<std::int64_t> take_process_label(TextLine& line);
 
 }  // namespace podsim

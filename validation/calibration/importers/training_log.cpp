@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <set>
 
@@ -70,6 +71,17 @@ std::optional<double> stamp_in(std::string_view line) {
   return std::nullopt;
 }
 
+/// Where a line of torchtitan begins to tell tokens a second; npos: not at all. "https:" is no such word.
+std::size_t tokens_key(std::string_view line) {
+  constexpr std::string_view key = "tps:";
+  std::size_t at = line.find(key);
+  while (at != std::string_view::npos && at > 0 && std::isalnum(static_cast<unsigned char>(line[at - 1])) != 0) at = line.find(key, at + 1);
+  return at;
+}
+bool is_titan_step(std::string_view line) {
+  return tokens_key(line) != std::string_view::npos && line.find("step:") != std::string_view::npos && line.find("loss:") != std::string_view::npos && line.find("validate step:") == std::string_view::npos;
+}
+
 struct TrainingLog {
   std::vector<double> times;   // s, of a step, in order
   std::vector<double> tokens;  // a second and device
@@ -88,14 +100,14 @@ class LogOfSteps {
     if (text.find("elapsed time per iteration (ms):") != std::string_view::npos) return read_megatron(line);
     if (text.find("max allocated: ") != std::string_view::npos)
       if (const auto megabytes = number_in_words(text, "max allocated: ")) log_.memory = std::max(log_.memory, *megabytes * 1048576);
-    const std::size_t step = text.find("step:");
-    if (step != std::string_view::npos && text.find("loss:") != std::string_view::npos && text.find("tps:") != std::string_view::npos && text.find("validate step:") == std::string_view::npos)
-      return read_titan(line);
+    if (is_titan_step(text)) return read_titan(line);
     return success();
   }
 
   Expected<TrainingLog> finish() {
     constexpr std::size_t fewest = 2;
+    if (log_.times.empty() && earlier_ > 0)
+      return Diagnostic{{file_, 1, 1}, fmt::format("expected the steps in the order in which they ran, found {} before {}: where the newest line is the first, `tac` turns them", earlier_, last_step_)};
     if (log_.times.size() < fewest) return Diagnostic{{file_, 1, 1}, fmt::format("expected the lines of three steps of torchtitan (step: 10 loss: ... tps: ...) or Megatron-LM (elapsed time per iteration (ms): ...), found {}", lines_)};
     return std::move(log_);
   }
@@ -105,6 +117,7 @@ class LogOfSteps {
 
   /// "  seq_length ...................................... 2048" of Megatron's list of arguments, and what torchtitan says at the start.
   void read_argument(std::string_view text) {
+    if (text.find(":print]") != std::string_view::npos) return;  // DeepSpeed's list, whose world_size counts the data-parallel ranks
     const auto words = words_of(text);
     for (std::size_t i = 0; i + 2 < words.size(); ++i) {
       if (!words[i + 1].starts_with("...")) continue;
@@ -119,7 +132,8 @@ class LogOfSteps {
   }
 
   Status read_megatron(const TextLine& line) {
-    const std::string_view word = behind(line.text, "elapsed time per iteration (ms):");
+    std::string_view word = behind(line.text, "elapsed time per iteration (ms):");
+    if (const std::size_t mean = word.find('/'); mean != std::string_view::npos && mean > 0) word = word.substr(0, mean);
     const auto milliseconds = positive_number(word, "the time of a step", place_of(file_, line, word));
     if (!milliseconds) return milliseconds.error();
     if (const auto batch = number_in_words(line.text, "global batch size:")) log_.batch = count(*batch);
@@ -139,9 +153,10 @@ class LogOfSteps {
       const double time = (*stamp - last_stamp_) / static_cast<double>(*step - last_step_);
       if (!(time > 0)) return Diagnostic{place_of(file_, line, word), fmt::format("expected a later time than that of step {}, found none", last_step_)};
       log_.times.push_back(time);
-      if (const auto tokens = number_in_words(line.text, "tps:"); tokens && *tokens > 0) log_.tokens.push_back(*tokens);
+      if (const auto tokens = number_in_words(line.text.substr(tokens_key(line.text)), "tps:"); tokens && *tokens > 0) log_.tokens.push_back(*tokens);
     }
     if (const auto memory = number_in_words(line.text, "memory:")) log_.memory = std::max(log_.memory, *memory * 1073741824);
+    if (*step < last_step_) earlier_ = last_step_;
     last_step_ = *step, last_stamp_ = *stamp;
     return success();
   }
@@ -149,7 +164,7 @@ class LogOfSteps {
   const std::string& file_;
   TrainingLog log_;
   std::set<std::int64_t> steps_;
-  std::int64_t lines_ = 0, last_step_ = 0;
+  std::int64_t lines_ = 0, last_step_ = 0, earlier_ = 0;  // earlier_: a step whose line stood before that of a smaller one
   double last_stamp_ = 0;
 };
 
@@ -159,6 +174,18 @@ std::string name_without_folder(const std::string& file) {
 }
 
 }  // namespace
+
+bool has_training_log(std::string_view text) {
+  for (const std::string_view mark : std::initializer_list<std::string_view>{"elapsed time per iteration (ms):", "[titan]", "using world size: "})
+    if (text.find(mark) != std::string_view::npos) return true;
+  for (std::size_t at = tokens_key(text); at != std::string_view::npos; at = tokens_key(text)) {
+    const std::size_t begin = text.rfind('\n', at) + 1;  // 0 where there is none
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (is_titan_step(text.substr(begin, end - begin))) return true;
+    text.remove_prefix(end);
+  }
+  return false;
+}
 
 Expected<Imported> import_training_log(std::string_view text, const std::string& file, const ImportOptions& options) {
   LogOfSteps reader{file};
