@@ -51,7 +51,7 @@ TEST(FieldTable, TellsEveryTextThatIsOutsideOfItsWordsOrItsRange) {
     return ok ? std::string{} : ok.error().message;
   };
   EXPECT_EQ(message("optimizer", "adam"), "expected adamw or sgd, found \"adam\"");
-  EXPECT_EQ(message("rewrite", "none"), "expected reduce-scatter, bf16-reductions, combine or prefetch, found \"none\"");
+  EXPECT_EQ(message("rewrite", "none"), "expected reduce-scatter, bf16-reductions, split, combine or prefetch, found \"none\"");
   EXPECT_EQ(message("steps", "1001"), "expected a whole number from 1 to 1000, got \"1001\"");
   EXPECT_EQ(message("given", "X,Z"), "expected X, W or dY, found \"Z\"");
   EXPECT_EQ(message("trip_count", "while.1=2; while.2=x"), "expected a whole number from 0 to 9007199254740992, got \"x\"");

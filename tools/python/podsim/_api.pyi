@@ -53,8 +53,8 @@ def run(
     'kimi-k2', 'zero-bubble', 'dual-pipe-v']] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat:
     Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ...,
     steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock:
-    Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine',
-    'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call:
+    Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'split',
+    'combine', 'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call:
     Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold:
     Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
     explain: Optional[bool] = ..., advise: Optional[bool] = ..., strict: Optional[bool] = ..., per: Optional[_Values] = ..., expect: Optional[_Values] = ...,
@@ -85,10 +85,10 @@ def check(
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
     Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
     clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions',
-    'combine', 'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call:
-    Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., equals: Optional[_Values] = ..., orders: Optional[_Values] = ..., seed:
-    Optional[_Values] = ..., threads: Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., force: Optional[bool] = ...,
-    structure_only: Optional[bool] = ..., edges: Optional[bool] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
+    'split', 'combine', 'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ...,
+    custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., equals: Optional[_Values] = ..., orders: Optional[_Values] =
+    ..., seed: Optional[_Values] = ..., threads: Optional[_Values] = ..., data: Optional[Literal['random', 'arange', 'ones']] = ..., force: Optional[bool] =
+    ..., structure_only: Optional[bool] = ..., edges: Optional[bool] = ..., record: Optional[_Path] = ..., output: Optional[_Path] = ...
 ) -> Check: ...
 def compare(
     subject: _What = ..., /, *, progress: Progress = ..., machine: Optional[Union[Union[Machine, _Path], Sequence[Union[Machine, _Path]]]] = ..., set:
@@ -112,8 +112,8 @@ def compare(
     Optional[_Values] = ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan:
     Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]]
     = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., combine_threshold:
-    Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'split', 'combine', 'prefetch']] = ...,
+    combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
     Optional[Union[_Path, Sequence[_Path]]] = ..., algorithms: Optional[_Pairs] = ..., vary: Optional[_Pairs] = ..., equal: Optional[_Values] = ..., with_:
     Optional[_Path] = ..., crossover: Optional[_Pairs] = ..., top: Optional[_Values] = ..., engine: Optional[Literal['des', 'simgrid', 'analytic']] = ..., fold:
     Optional[Literal['auto', 'off']] = ..., calls: Optional[Literal['auto', 'inline']] = ..., force: Optional[bool] = ..., threads: Optional[_Values] = ...,
@@ -196,9 +196,9 @@ def schedule(
     ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ..., optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data:
     Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo: Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ...,
     clock: Optional[_Values] = ..., hlo_schedule: Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions',
-    'combine', 'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call:
-    Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path] = ..., output:
-    Optional[_Path] = ...
+    'split', 'combine', 'prefetch']] = ..., combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ...,
+    custom_call: Optional[_Pairs] = ..., ragged: Optional[Union[_Path, Sequence[_Path]]] = ..., lowered: Optional[bool] = ..., msccl_out: Optional[_Path] = ...,
+    output: Optional[_Path] = ...
 ) -> Schedule: ...
 def show_machine(
     machine: Union[Machine, str, None] = ..., *, set: Optional[_Pairs] = ..., slice: Optional[_Extents] = ..., strict_slice: Optional[bool] = ..., wrap:
@@ -247,8 +247,8 @@ def show_program(
     ..., virtual_stages: Optional[Union[int, str]] = ..., fuse_steady_state: Optional[bool] = ..., remat: Optional[_Values] = ..., scan: Optional[bool] = ...,
     optimizer: Optional[Literal['adamw', 'sgd']] = ..., shard_optimizer_over_data: Optional[bool] = ..., steps: Optional[Union[int, str]] = ..., hlo:
     Optional[_Module] = ..., hlo_cost: Optional[Literal['model', 'estimated-cycles']] = ..., clock: Optional[_Values] = ..., hlo_schedule:
-    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'combine', 'prefetch']] = ..., combine_threshold:
-    Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
+    Optional[Literal['text', 'overlap']] = ..., rewrite: Optional[Literal['reduce-scatter', 'bf16-reductions', 'split', 'combine', 'prefetch']] = ...,
+    combine_threshold: Optional[_Values] = ..., trip_count: Optional[_Pairs] = ..., branch: Optional[_Pairs] = ..., custom_call: Optional[_Pairs] = ..., ragged:
     Optional[Union[_Path, Sequence[_Path]]] = ..., output: Optional[_Path] = ...
 ) -> Result: ...
 def show_sharding(
