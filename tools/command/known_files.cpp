@@ -150,16 +150,20 @@ const Commands& commands_for_collectives() {
                             {"podsim calibrate {} --base MACHINE --slice SLICE -o mine.textproto", "a machine that takes the measured times"}};
   return all;
 }
-constexpr std::string_view any_slice = "SLICE";  // in command lines
+constexpr std::string_view any_slice = "SLICE", any_prefix = "PREFIX";  // in command lines
+/// Nodes of eight GPUs, or one node.
+std::string slice_of(int devices) {
+  constexpr int of_node = 8;
+  return devices > of_node && devices % of_node == 0 ? fmt::format("{}x{}", devices / of_node, of_node) : fmt::format("1x{}", devices);
+}
 /// Nodes as the file tells them, else of eight GPUs, for the most devices of a row.
 std::string slice_of_rows(const FileHead& head) {
-  constexpr int of_node = 8;
   int devices = 1;
   const auto imported = import_file("", head.path);
   if (imported)
     for (const Observation& row : imported->observations) devices = std::max(devices, row.devices);
   if (imported && imported->on.devices == devices && imported->on.nodes > 0) return fmt::format("{}x{}", imported->on.nodes, devices / imported->on.nodes);
-  return devices > of_node && devices % of_node == 0 ? fmt::format("{}x{}", devices / of_node, of_node) : fmt::format("1x{}", devices);
+  return slice_of(devices);
 }
 std::string_view machine_of_rows(const FileHead& head) {
   const auto imported = import_file("", head.path);
@@ -189,13 +193,13 @@ Expected<std::string> chakra_contents(const std::string& path) {
   if (!bytes) return bytes.error();
   const auto trace = parse_chakra(*bytes, path);
   if (!trace) return trace.error();
-  const auto communication = std::ranges::count_if(trace->nodes, [](const ChakraNode& node) { return node.type == ChakraType::comm_coll || node.type == ChakraType::comm_send || node.type == ChakraType::comm_recv; });
+  const auto communication = std::ranges::count_if(trace->nodes, communicates);
   return fmt::format("{}, {} of them communication", counted(static_cast<std::int64_t>(trace->nodes.size()), "node"), communication);
 }
-/// "step" of step.3.et.
+/// "step" of step.3.et; PREFIX of a name without a rank.
 std::string prefix_of_traces(const std::string& path) {
-  const std::size_t rank = path.find_last_of('.', path.size() - 4);
-  return path.ends_with(".et") && rank != std::string::npos && rank > 0 ? path.substr(0, rank) : path;
+  std::smatch parts;
+  return std::regex_match(path, parts, std::regex{R"((.+)\.\d+\.et)"}) ? parts[1].str() : std::string{any_prefix};
 }
 bool is_nccl_topology(const FileHead& head) { return line_begins(head, "<system ") || line_begins(head, "<system>"); }
 bool is_nccl_graphs(const FileHead& head) { return line_begins(head, "<graphs ") || line_begins(head, "<graphs>"); }
@@ -237,10 +241,8 @@ Expected<std::string> msccl_contents(const std::string& path) {
                      algorithm->least || algorithm->most ? fmt::format(", taken for {} to {}", end(algorithm->least, "0 B"), end(algorithm->most, "any size")) : "");
 }
 std::string slice_of_msccl(const FileHead& head) {
-  constexpr std::size_t of_node = 8;
   const auto algorithm = load_msccl(head.path);
-  const std::size_t gpus = algorithm ? algorithm->gpus.size() : of_node;
-  return gpus > of_node && gpus % of_node == 0 ? fmt::format("{}x{}", gpus / of_node, of_node) : fmt::format("1x{}", gpus);
+  return slice_of(algorithm ? static_cast<int>(algorithm->gpus.size()) : 8);
 }
 /// A line as "allreduce,0,65536,tree,simple,...".
 bool is_nccl_tuner(const FileHead& head) {
@@ -354,15 +356,22 @@ bool is_message(const FileHead& head) {
   return head.path.ends_with(".textproto") || head.path.ends_with(".pb") || has(head, "# proto-message: podsim.proto.") || head.text.starts_with(binary_magic);
 }
 
-std::string commands_text(const std::vector<std::pair<std::string_view, std::string_view>>& commands, const std::string& path) {
-  std::vector<std::pair<std::string, std::string_view>> lines;
-  for (const auto& [command, tells] : commands) {
-    std::string line{command};
-    if (const std::size_t at = line.find("{}"); at != std::string::npos) line.replace(at, 2, shell_word(path));
-    lines.emplace_back(std::move(line), tells);
-  }
+/// Words of command lines, and what stands for them.
+using Words = std::vector<std::pair<std::string_view, std::string>>;
+
+std::string with_words(std::string text, const Words& words) {
+  for (const auto& [word, by] : words)
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size())) text.replace(at, word.size(), by);
+  return text;
+}
+
+std::string commands_text(const Commands& commands, const std::string& path, const Words& words = {}) {
   std::string text;
-  for (const auto& [line, tells] : lines) text += fmt::format("  {}\n      {}\n", line, tells);
+  for (const auto& [command, tells] : commands) {
+    std::string line = with_words(std::string{command}, words);
+    if (const std::size_t at = line.find("{}"); at != std::string::npos) line.replace(at, 2, shell_word(path));
+    text += fmt::format("  {}\n      {}\n", line, with_words(std::string{tells}, words));
+  }
   return text;
 }
 
@@ -491,14 +500,11 @@ Expected<std::string> about_file(const std::string& path) {
     if (!read) return read.error();
     contents = ": " + *std::move(read);
   }
-  std::string commands = commands_text(kind->commands, path);
-  const auto replace = [&commands](std::string_view word, std::string_view by) {
-    for (std::size_t at = commands.find(word); at != std::string::npos; at = commands.find(word)) commands.replace(at, word.size(), by);
-  };
-  if (kind->machine != nullptr) replace(any_machine, kind->machine(*head));
-  if (kind->is == &is_chakra) replace("PREFIX", prefix_of_traces(path));
-  if (kind->slice != nullptr) replace(any_slice, kind->slice(*head));
-  return fmt::format("{}: {}{}\n{}", path, kind->what, contents, commands);
+  Words words;
+  if (kind->machine != nullptr) words.emplace_back(any_machine, kind->machine(*head));
+  if (kind->slice != nullptr) words.emplace_back(any_slice, kind->slice(*head));
+  if (kind->is == &is_chakra) words.emplace_back(any_prefix, shell_word(prefix_of_traces(path)));
+  return fmt::format("{}: {}{}\n{}", path, kind->what, contents, commands_text(kind->commands, path, words));
 }
 
 }  // namespace podsim

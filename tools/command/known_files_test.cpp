@@ -109,6 +109,9 @@ TEST(KnownFiles, CommandsAreForTheDevicesOfAnAlgorithmAndThePrefixOfTraces) {
   EXPECT_THAT(about(algorithm), HasSubstr("--slice 1x4\n"));
   ASSERT_EQ(test::podsim("run --machine tpu_v5e --slice 2x2 --collective all-gather --bytes 4MiB --chakra-out " + prefix).status, 0);
   EXPECT_THAT(about(prefix + ".1.et"), HasSubstr("podsim run chakra " + prefix + " --machine tpu_v5e\n"));
+  const std::string named_so = folder.file("MACHINE-SLICE.PREFIX");  // words of the command lines
+  ASSERT_EQ(test::podsim("run --machine tpu_v5e --slice 2x2 --collective all-gather --bytes 4MiB --chakra-out " + named_so).status, 0);
+  EXPECT_THAT(about(named_so + ".0.et"), HasSubstr("podsim run chakra " + named_so + " --machine tpu_v5e\n"));
   const std::string table = folder.file("tuner.conf", "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\nallreduce,0,65536,tree,ll,-1,-1,-1\n");
   EXPECT_THAT(about(table), HasSubstr("a table of NCCL's example tuner plugin: 1 line\n"));
 }

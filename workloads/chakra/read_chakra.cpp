@@ -148,8 +148,6 @@ Expected<ChakraNode> node_of(std::string_view bytes, int number, const std::stri
   return node;
 }
 
-bool communicates(const ChakraNode& node) { return node.type == ChakraType::comm_coll || node.type == ChakraType::comm_send || node.type == ChakraType::comm_recv; }
-
 /// Traces that were linked from PyTorch's have a collective twice: as the host's call of c10d, and as the kernel that it launches. Only the kernel communicates. Errors: there is none.
 Status keep_calls_on_host(ChakraTrace& trace) {
   const ChakraNode* first = nullptr;

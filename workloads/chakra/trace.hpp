@@ -58,6 +58,8 @@ struct ChakraNode {
   friend bool operator==(const ChakraNode&, const ChakraNode&) = default;
 };
 
+inline bool communicates(const ChakraNode& node) { return node.type == ChakraType::comm_coll || node.type == ChakraType::comm_send || node.type == ChakraType::comm_recv; }
+
 /// The ranks of each process group, in group order, by the group's id.
 using ChakraGroups = std::map<std::string, std::vector<int>>;
 

@@ -66,6 +66,7 @@ class ComputationSplitter {
     std::vector<HloShape> arrays;
     for (const HloShape* const array : leaves_of(*at(done).shape)) arrays.push_back(*array);
     const bool all_taken = computation_.root != done && std::ranges::all_of(users_of(done), [&](int user) { return at(user).opcode == HloOpcode::get_tuple_element && computation_.root != user; });
+    int first = HloInstruction::missing;
     std::vector<int> results;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       const Element element = element_of(done, static_cast<std::int64_t>(k));
@@ -79,7 +80,7 @@ class ComputationSplitter {
         one.shape = std::move(both);
       }
       int result = order_.add(std::move(one), is_pair ? 0 : start);
-      if (k == 0) first_ = result;
+      if (k == 0) first = result;
       if (is_pair) {
         HloInstruction end = at(done);
         end.name += fmt::format(".{}", k);
@@ -104,7 +105,7 @@ class ComputationSplitter {
       whole.calls.clear();
       whole.attributes = SharedValue<HloAttributes>{};
     }
-    if (is_pair) order_.remove(start, first_);
+    if (is_pair) order_.remove(start, first);
     ++all_.before;
     all_.after += static_cast<std::int64_t>(operands.size());
   }
@@ -112,7 +113,7 @@ class ComputationSplitter {
   SplitModule& all_;
   HloComputation& computation_;
   Reordered order_;
-  int count_, first_ = HloInstruction::missing;
+  int count_;
   std::vector<std::vector<int>> users_;  // by instruction
 };
 
