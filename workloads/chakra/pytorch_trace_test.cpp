@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "workloads/chakra/read_chakra.hpp"
 
 namespace podsim {
@@ -34,10 +37,17 @@ TEST(PytorchTrace, CollectivesFollowEachOtherInTheirGroup) {
   EXPECT_EQ(read->nodes[2].ctrl_deps, std::vector<std::uint64_t>{1});
 }
 
-TEST(PytorchTrace, MayEndInANewline) {
-  const std::string nodes = torch_node(3, "allreduce", 10, "Float", "0", 0, 1, 4);
-  EXPECT_TRUE(is_pytorch_trace(torch_trace(nodes) + "\n"));
-  EXPECT_TRUE(is_pytorch_trace("{\n  " + torch_trace(nodes).substr(1) + "\n"));
+// As PyTorch wrote it, lines and all; counted and added up by a few lines of Python over its attributes.
+TEST(PytorchTrace, OfAModelOnTwoGpusIsReadAsItIsWritten) {
+  const std::string name = PODSIM_SOURCE_DIR "/workloads/chakra/testdata/pytorch_resnet_2gpu.json.gz";
+  std::ifstream file{name, std::ios::binary};
+  const auto trace = parse_chakra(std::string{std::istreambuf_iterator<char>{file}, {}}, name);
+  ASSERT_TRUE(trace) << to_text(trace.error());
+  EXPECT_EQ(trace->nodes.size(), 21U);
+  std::int64_t bytes = 0, sums = 0;
+  for (const ChakraNode& node : trace->nodes) bytes += node.comm_size, sums += node.comm_type == static_cast<std::int64_t>(ChakraCollective::all_reduce) ? 1 : 0;
+  EXPECT_EQ(bytes, 307'323'096);
+  EXPECT_EQ(sums, 15);
 }
 
 TEST(PytorchTrace, WhatCannotBePlayedIsSaidWithItsPlace) {

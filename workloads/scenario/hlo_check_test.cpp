@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "sim/engine/numeric/check.hpp"
 #include "workloads/hlo/read_hlo.hpp"
+#include "workloads/hlo/split_collectives.hpp"
 #include "workloads/scenario/simulate.hpp"
 #include "workloads/scenario/testing.hpp"
 
@@ -140,6 +142,35 @@ TEST(HloCheck, ARewrittenModuleIsHeldToTheOneThatWasGiven) {
   EXPECT_THAT(to_text(report.problems), HasSubstr("the result is wrong"));
   spec.module = spec.original;
   EXPECT_TRUE(checked(ring(4), spec).ok);
+}
+
+TEST(HloCheck, CollectivesOfSeveralArraysMeanTheSameApart) {
+  HloSpec spec = numbers_of(R"(HloModule m, is_scheduled=true, num_partitions=4
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %s = f32[] add(%a, %b)
+}
+ENTRY %main (x: f32[4,8], y: f32[4,8]) -> (f32[4,8], f32[4,8], f32[16,8], f32[16,8]) {
+  %x = f32[4,8] parameter(0)
+  %y = f32[4,8] parameter(1)
+  %n = f32[4,8] negate(%y)
+  %start = (f32[4,8], f32[4,8]) all-reduce-start(%x, %n), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=%add
+  %g = (f32[16,8], f32[16,8]) all-gather(%x, %n), channel_id=2, replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true
+  %done = (f32[4,8], f32[4,8]) all-reduce-done(%start)
+  %a = f32[4,8] get-tuple-element(%done), index=0
+  %b = f32[4,8] get-tuple-element(%done), index=1
+  %p = f32[16,8] get-tuple-element(%g), index=0
+  %q = f32[16,8] get-tuple-element(%g), index=1
+  %c = f32[4,8] subtract(%a, %b)
+  ROOT %t = (f32[4,8], f32[4,8], f32[16,8], f32[16,8]) tuple(%c, %b, %p, %q)
+}
+)");
+  SplitModule split = split_collectives(*spec.module);
+  EXPECT_EQ(split.after, 4);
+  spec.original = std::exchange(spec.module, std::make_shared<const HloModule>(std::move(split.module)));
+  const CheckReport report = checked(ring(4), spec);
+  EXPECT_TRUE(report.ok) << to_text(report.problems);
 }
 
 TEST(HloCheck, WrongKernelsAreNoProduct) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include <random>
@@ -41,6 +44,18 @@ TEST(MaxText, WhatNobodySaysIsAsInItsOwnFile) {
   EXPECT_EQ(step.mesh, (TrainingMesh{.fsdp = 4}));
   EXPECT_EQ(to_text(step.remat), "full");
   EXPECT_TRUE(step.scan);
+}
+
+// A file of MaxText, whole; the figures are those of Qwen/Qwen3-8B's config.json, as in the shipped model.
+TEST(MaxText, AConfigurationOfItsModelsIsReadAsItIsPublished) {
+  std::ifstream file{PODSIM_SOURCE_DIR "/workloads/training/testdata/maxtext_qwen3-8b.yml"};
+  const TrainingStep step = read(std::string{std::istreambuf_iterator<char>{file}, {}}, {"max_target_length=4096"});
+  const auto shipped = find_training_model("qwen3-8b");
+  ASSERT_TRUE(shipped);
+  TrainingModel expected = step.model;
+  expected.layers = shipped->layers, expected.width = shipped->width, expected.heads = shipped->heads, expected.kv_heads = shipped->kv_heads, expected.head_dim = shipped->head_dim,
+  expected.mlp = shipped->mlp, expected.vocabulary = shipped->vocabulary, expected.tied = shipped->tied, expected.gated = shipped->gated, expected.sequence = shipped->sequence;
+  EXPECT_EQ(step.model, expected);
 }
 
 TEST(MaxText, ConfigurationsOfItsModelsAreOnTopOfBaseYml) {
