@@ -251,10 +251,10 @@ bool another_does_as_well(const Lowering& lowering, const Mesh& mesh, const Coll
 double least_transfers(const Lowering& lowering, const Mesh& mesh, const Collective& collective) {
   if (lowering.algorithm->name != "channels") return 0;
   // A ring for each device of a node, and in every step of a ring transfers with a guard.
-  const std::vector<AxisView> axes = moving_along(lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes);
-  double devices = 1, rings = std::numeric_limits<double>::infinity();
-  for (const AxisView& axis : axes) devices *= axis.size, rings = std::min<double>(rings, axis.size);
-  return axes.size() < 2 ? 0 : rings * (devices - 1);
+  const std::vector<AxisView> axes = lowering.on_factors ? mesh.factors(collective.axes.front().axis) : collective.axes;
+  const std::vector<AxisView> levels = moving_along(in_order(axes, order_of(lowering, mesh, collective).value_or(AxisOrder{})));
+  if (levels.size() != 2) return 0;  // it does not apply
+  return static_cast<double>(levels.back().size) * (levels.front().size * levels.back().size - 1);
 }
 
 }  // namespace podsim

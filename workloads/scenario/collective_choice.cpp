@@ -30,8 +30,7 @@ constexpr double most_transfers = 2e6;  // of a candidate, where another one app
 constexpr double most_chunked = 4e6;    // task instances with another number of chunks
 constexpr double share_of_function = 0.05;  // of both, where a schedule has functions: its collectives are many, and of training steps on hundreds of devices
 constexpr int most_chunks_tried = 128;
-constexpr std::int64_t most_at_once = 5'000;     // task instances of a candidate that is played when it is tried
-constexpr std::int64_t most_waiting = 5'000'000;  // of all that wait: half a gigabyte
+constexpr std::int64_t most_at_once = 5'000;  // task instances of a candidate that is played when it is tried
 
 /// By des, within a limit: nullopt if it takes longer.
 Expected<std::optional<Picoseconds>> makespan_within(Picoseconds limit, const Model& model, const RunOptions& options) {
@@ -135,14 +134,32 @@ class Cheapest {
   void keep_chunks() { other_chunks_ = false; }
 
  private:
-  /// A candidate before it is played. The model points to the schedule.
-  struct Prepared {
+  struct Candidate {
     Lowering lowering;
     std::size_t rank = 0, turn = 0;  // among candidates(); among those that were tried
+  };
+  /// A candidate before it is played. The model points to the schedule.
+  struct Prepared {
     Schedule lowered;
     Model model;
-    Picoseconds least;
   };
+  /// One that is played when all have been looked at. A million task instances are a gigabyte: only the most promising candidate keeps its model.
+  struct Waiting {
+    Candidate candidate;
+    Picoseconds least;
+    std::unique_ptr<Prepared> prepared{};
+  };
+
+  /// nullptr: it does not apply, or is too large.
+  Expected<std::unique_ptr<Prepared>> prepare(Schedule lowered) {
+    auto prepared = std::make_unique<Prepared>(Prepared{std::move(lowered), {}});
+    auto model = model_on(system_, prepared->lowered, choosing_);
+    if (!model && !is_of_input(model.error().cause)) return model.error();
+    if (!model) too_large_ = model.error();
+    if (!model) return std::unique_ptr<Prepared>{};
+    prepared->model = *std::move(model);
+    return prepared;
+  }
 
   /// False: not tried, as it has more than `most` transfers. One of many task instances waits for play_waiting().
   Expected<bool> attempt(const Lowering& lowering, std::size_t rank, double most) {
@@ -156,37 +173,41 @@ class Cheapest {
       return true;
     }
     if (transfers_of(*lowered) > most) return false;
-    auto prepared = std::make_unique<Prepared>(Prepared{lowering, rank, tried_++, *std::move(lowered), {}, {}});
-    auto model = model_on(system_, prepared->lowered, choosing_);
-    if (!model && !is_of_input(model.error().cause)) return model.error();
-    if (!model) {
-      too_large_ = model.error();
+    auto prepared = prepare(*std::move(lowered));
+    if (!prepared) return prepared.error();
+    const Candidate candidate{lowering, rank, tried_++};
+    if (*prepared == nullptr) return true;
+    if ((*prepared)->model.deployment.activities() <= most_at_once) {
+      if (auto ok = play(candidate, (*prepared)->model); !ok) return ok.error();
       return true;
     }
-    prepared->model = *std::move(model);
-    const std::int64_t activities = prepared->model.deployment.activities();
-    if (activities <= most_at_once || waiting_activities_ + activities > most_waiting) {
-      if (auto ok = play(*prepared); !ok) return ok.error();
-      return true;
-    }
-    prepared->least = least_of(prepared->model, choosing_);
-    if (is_beyond(prepared->least > least_)) return true;
-    waiting_activities_ += activities;
-    waiting_.push_back(std::move(prepared));
+    const Picoseconds least = least_of((*prepared)->model, choosing_);
+    if (is_beyond(least > least_)) return true;
+    const bool is_first = std::ranges::all_of(waiting_, [&](const Waiting& other) { return least < other.least; });
+    if (is_first)
+      for (Waiting& other : waiting_) other.prepared.reset();
+    waiting_.push_back({candidate, least, is_first ? *std::move(prepared) : nullptr});
     return true;
   }
 
   /// The one that may be the fastest first.
   Status play_waiting() {
-    std::stable_sort(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) { return a->least < b->least; });
-    for (std::unique_ptr<Prepared>& prepared : std::exchange(waiting_, {})) {
+    std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) { return a.least < b.least; });
+    for (Waiting& waiting : std::exchange(waiting_, {})) {
       if (choosing_.stopped()) return cancelled_work();
-      if (is_beyond(prepared->least > least_)) break;  // so are the others
-      choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(prepared->lowering, alone_.mesh, collective_)));
-      if (auto ok = play(*prepared); !ok) return ok;
-      prepared.reset();
+      if (is_beyond(waiting.least > least_)) break;  // so are the others
+      const Lowering& lowering = waiting.candidate.lowering;
+      choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
+      if (waiting.prepared == nullptr) {
+        auto lowered = lower(alone_, chooser_of(lowering, chunks_, cells_));
+        if (!lowered) return lowered.error();
+        auto prepared = prepare(*std::move(lowered));
+        if (!prepared) return prepared.error();
+        waiting.prepared = *std::move(prepared);
+      }
+      if (auto ok = play(waiting.candidate, waiting.prepared->model); !ok) return ok;
+      waiting.prepared.reset();
     }
-    waiting_activities_ = 0;
     return success();
   }
 
@@ -196,16 +217,16 @@ class Cheapest {
     return longer;
   }
 
-  Status play(const Prepared& prepared) {
-    const auto makespan = makespan_within(least_, prepared.model, choosing_);
+  Status play(const Candidate& candidate, const Model& model) {
+    const auto makespan = makespan_within(least_, model, choosing_);
     if (!makespan && !is_of_input(makespan.error().cause)) return makespan.error();
     if (!makespan) too_large_ = makespan.error();
     if (!makespan) return success();
     if (is_beyond(!*makespan || **makespan > least_)) return success();  // a run without events goes on beyond its limit
     const bool tie = best_ && **makespan == least_;
     if (!tie) in_chunks_.reset();
-    if (takes_chunks(*prepared.lowering.algorithm, collective_.kind) && (!in_chunks_ || prepared.turn < turn_in_chunks_)) in_chunks_ = prepared.lowering, turn_in_chunks_ = prepared.turn;
-    if (!tie || prepared.rank < rank_) best_ = prepared.lowering, least_ = **makespan, rank_ = prepared.rank;
+    if (takes_chunks(*candidate.lowering.algorithm, collective_.kind) && (!in_chunks_ || candidate.turn < turn_in_chunks_)) in_chunks_ = candidate.lowering, turn_in_chunks_ = candidate.turn;
+    if (!tie || candidate.rank < rank_) best_ = candidate.lowering, least_ = **makespan, rank_ = candidate.rank;
     return success();
   }
 
@@ -245,8 +266,7 @@ class Cheapest {
   RunOptions choosing_;
   double most_transfers_ = most_transfers, most_chunked_ = most_chunked;
   bool other_chunks_ = true;
-  std::vector<std::unique_ptr<Prepared>> waiting_;
-  std::int64_t waiting_activities_ = 0;
+  std::vector<Waiting> waiting_;
   std::size_t tried_ = 0;
   std::optional<Lowering> best_, in_chunks_;
   std::size_t turn_in_chunks_ = 0;  // of in_chunks_: the first of those that are as fast

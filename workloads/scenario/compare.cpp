@@ -12,6 +12,7 @@
 #include "sim/base/thread_pool.hpp"
 #include "sim/model/task_cost.hpp"
 #include "workloads/scenario/best_times.hpp"
+#include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/plan_choice.hpp"
 #include "workloads/scenario/port_bound.hpp"
@@ -21,6 +22,8 @@ namespace podsim {
 
 namespace {
 
+constexpr double most_of_collective = 2e6;  // task instances where not every row is wanted, as of a candidate that `auto` plays: some seconds
+
 /// A variant as it is to be simulated.
 struct PlannedVariant {
   const Variant* variant = nullptr;
@@ -29,6 +32,7 @@ struct PlannedVariant {
   Expected<Row> row;
   bool is_chosen = false;  // by `auto`: the fastest of its system, but for others that are as fast
   bool slower = false;  // than the best: it was not simulated to its end
+  bool is_large = false;  // a collective that is not played where another will do
   struct Like {
     const ComparedSystem* on = nullptr;
     const PlannedVariant* variant = nullptr;
@@ -146,11 +150,11 @@ void take_rows(std::vector<PlannedSystem>& systems) {
       plan.is_to_play = false;
       const auto [on, other] = plan.like;
       if (other == nullptr) continue;
-      plan.slower = other->slower;
+      plan.slower = other->slower, plan.is_large = other->is_large;
       if (other->row)
         plan.row = with_axes_of(*other->row, on->system, system.on->system);
       else
-        plan.is_to_play = !other->slower;
+        plan.is_to_play = !other->slower && !other->is_large;
     }
 }
 
@@ -177,6 +181,26 @@ std::vector<Together> to_play(std::span<PlannedSystem> systems) {
         group->push_back(std::move(planned));
     }
   return groups;
+}
+
+/// What is known of a collective's size before it is lowered: no more task instances than it has.
+double least_instances(const PosedProblem& posed) {
+  const auto lowering = lowering_named(posed.problem.collectives.algorithm);
+  if (!lowering || !posed.problem.summary.collective) return 0;
+  const Program& program = posed.problem.schedule.programs.front();
+  return least_transfers(*lowering, posed.problem.schedule.mesh, std::get<Collective>(program.tasks.front().op)) * size_of(program.devices);
+}
+
+/// Those that are too large to be played where another variant will do.
+void find_large(const std::vector<Together>& groups) {
+  for (const Together& group : groups)
+    for (const Planned& planned : group) {
+      PlannedVariant& plan = *planned.plan;
+      const double least = least_instances(*plan.posed);
+      plan.is_large = least > most_of_collective;
+      if (plan.is_large)
+        plan.row = Diagnostic{{}, fmt::format("at least {:.3g} million task instances; expected less than {:.3g} million where not every row is wanted, or `force` to run it", least * 1e-6, most_of_collective * 1e-6), Cause::too_large};
+    }
 }
 
 void play_one(const Planned& planned, const RunOptions& options, BestTimes& best) {
@@ -217,6 +241,18 @@ bool are_slower(const Together& together, Picoseconds bound, BestTimes& best) {
   return std::all_of(together.begin(), together.end(), [&](const Planned& planned) { return bound > best.limit(*planned.on, planned.variants); });
 }
 
+/// Where nothing else of the topology runs.
+void play_large(const std::vector<Together>& groups, const RunOptions& options, BestTimes& best) {
+  for (const Together& group : groups)
+    for (const Planned& planned : group) {
+      if (options.stopped()) return;
+      if (!planned.plan->is_large || best.has_topology(*planned.on, planned.variants)) continue;
+      options.tell(planned.on->name + " " + planned.plan->variant->name);
+      planned.plan->is_large = false;
+      play_one(planned, options, best);
+    }
+}
+
 /// With `best.wants_all()` in any order, otherwise in that of the bounds; where these are equal, as on all meshes of a slice with a broken cable, what `auto` chose first, as it tells soonest
 /// how long the others may take.
 void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes& best) {
@@ -226,9 +262,11 @@ void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes
     std::size_t group = 0;
     auto operator<=>(const Turn&) const = default;
   };
+  if (!best.wants_all() && !options.force) find_large(groups);
   std::vector<Turn> order;
   for (std::size_t g = 0; g < groups.size(); ++g)
-    order.push_back({best.wants_all() ? Picoseconds{} : least_time(groups[g]), !best.wants_all() && !groups[g].front().plan->is_chosen, g});
+    if (!groups[g].front().plan->is_large)
+      order.push_back({best.wants_all() ? Picoseconds{} : least_time(groups[g]), !best.wants_all() && !groups[g].front().plan->is_chosen, g});
   std::sort(order.begin(), order.end());
   RunOptions each = options;
   each.control.record = false;
@@ -239,7 +277,7 @@ void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes
     const auto [bound, is_later, g] = order[i];
     const Planned& first = groups[g].front();
     if (options.stopped()) return;
-    options.count(i, groups.size());
+    options.count(i, order.size());
     options.tell(first.on->name + " " + first.plan->variant->name);
     if (are_slower(groups[g], bound, best)) {
       for (const Planned& planned : groups[g]) planned.plan->slower = true;
@@ -252,6 +290,7 @@ void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes
     for (std::size_t r = 0; r < rows.size(); ++r) groups[g][r].plan->row = std::move(rows[r]);
   });
   options.count(0, 0);
+  play_large(groups, each, best);
 }
 
 Expected<ComparedRows> rows_of(const PlannedSystem& system) {
@@ -262,6 +301,7 @@ Expected<ComparedRows> rows_of(const PlannedSystem& system) {
       result.slower.push_back(plan.variant);
       continue;
     }
+    if (plan.posed && system.variants[plan.same_as].is_large) result.large.push_back(plan.variant);
     if (!plan.posed || !row) {
       if (auto ok = skip(what_of(*system.on, *plan.variant), !plan.posed ? plan.posed.error() : row.error(), result.skipped); !ok) return ok.error();
       continue;
@@ -392,13 +432,14 @@ void keep_fastest_meshes(const std::vector<ComparedSystem>& systems, std::vector
   rows = std::move(kept);
 }
 
-/// What was skipped on one of the meshes that are searched, once, if it applies to none of them.
+/// What was skipped on one of the meshes that are searched, once, if it applies to none of them; that it is too large, rather than that it does not apply.
 void keep_what_never_applies(const std::vector<ComparedSystem>& systems, const std::set<OnTopology>& applied, std::vector<Skipped>& skipped) {
   std::map<std::string, OnTopology> searched;
   for (const ComparedSystem& on : systems)
     if (on.is_mesh_searched)
       for (const Variant& variant : on.variants) searched.emplace(what_of(on, variant), on_topology(on, variant));
   std::set<OnTopology> told;
+  std::ranges::stable_partition(skipped, [](const Skipped& entry) { return entry.why.cause == Cause::too_large; });
   std::erase_if(skipped, [&](const Skipped& entry) {
     const auto found = searched.find(entry.what);
     return found != searched.end() && (applied.contains(found->second) || !told.insert(found->second).second);
@@ -440,6 +481,7 @@ Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, co
   ComparedResults comparison;
   std::vector<RowOn> rows;
   std::set<OnTopology> applied;  // of topologies whose meshes are searched
+  std::vector<OnTopology> large;
   for (std::size_t s = 0; s < systems.size(); ++s) {
     auto& found = simulated[s];
     if (!found) return found.error();
@@ -448,11 +490,13 @@ Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, co
       rows.push_back({s, found->variants[r], std::move(found->rows[r])});
     }
     comparison.skipped.insert(comparison.skipped.end(), found->skipped.begin(), found->skipped.end());
+    for (const Variant* variant : found->large) large.push_back(on_topology(systems[s], *variant));
     if (!systems[s].is_mesh_searched) comparison.slower += found->slower.size() + found->rows.size();
     for (const auto* variants : {&found->variants, &found->slower})
       if (systems[s].is_mesh_searched)
         for (const Variant* variant : *variants) applied.insert(on_topology(systems[s], *variant));
   }
+  comparison.large = static_cast<std::size_t>(std::ranges::count_if(large, [&](const OnTopology& variant) { return applied.contains(variant); }));
   keep_what_never_applies(systems, applied, comparison.skipped);
   keep_fastest_meshes(systems, rows);
   comparison.slower += applied.size();

@@ -56,6 +56,23 @@ TEST(CompareTop, IsTheHeadOfEachSizeOfACollective) {
   expect_head(*setup, 2);
 }
 
+TEST(CompareTop, LeavesOutWhatHasMillionsOfTaskInstancesIfAnotherAlgorithmRuns) {
+  const auto rows_by = [](const std::string& slice, const std::string& algorithms, std::size_t top) {
+    const auto setup = read_comparison(testing::fields({{"machine", "ideal"}, {"slice", slice}, {"topology", "crossbar"}, {"mesh", "row=64,col=" + slice.substr(3)}, {"collective", "all-reduce"},
+                                                        {"bytes", "64MiB"}, {"algorithm", algorithms}}), std::vector<std::vector<Override>>(1));
+    EXPECT_TRUE(setup);
+    const auto compared = compare(setup->systems, {}, top);
+    EXPECT_TRUE(compared);
+    return *compared;
+  };
+  const auto best = rows_by("64x64", "ring,channels", 1);  // 64 rings of 4,096 devices: minutes
+  ASSERT_EQ(best.rows.size(), 1U);
+  EXPECT_EQ(best.rows.front().problem.algorithm, "ring");
+  ASSERT_EQ(best.skipped.size(), 1U);
+  EXPECT_NE(to_text(best.skipped.front().why).find("at least 1.07e+03 million task instances"), std::string::npos) << to_text(best.skipped.front().why);
+  EXPECT_EQ(rows_by("64x8", "channels", 1).rows.size(), 1U) << "2.1 million, but nothing else runs";
+}
+
 int plays = 0;
 constexpr EngineEntry counting{"des", "des, counting its plays", true, [](const Model& model, const RunControl& control) {
                                  ++plays;
