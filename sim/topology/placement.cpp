@@ -59,13 +59,10 @@ bool wraps_round(const std::vector<AxisPart>& parts) {
   return !parts.empty() && std::all_of(parts.begin(), parts.end(), [](const AxisPart& part) { return part.wraps(); });
 }
 
-/// Of an axis over several dimensions, if it takes them whole or over switches.
+/// Of an axis over several dimensions or parts of them.
 std::vector<MeshFactor> factors_of(const std::vector<AxisPart>& parts) {
   std::vector<MeshFactor> factors;
-  for (const AxisPart& part : parts) {
-    if (!part.whole() && !part.dimension.switched) return {};
-    factors.push_back({part.size, part.wraps()});
-  }
+  for (const AxisPart& part : parts) factors.push_back({part.size, part.size <= 2 || part.wraps()});
   return factors.size() > 1 ? factors : std::vector<MeshFactor>{};
 }
 

@@ -101,7 +101,8 @@ TEST(Faults, ABrokenCableCostsAsMuchWhateverMeshLiesOverIt) {
       return json_of("run --machine ideal --slice 4x8 --fail 0.0-3.0 --bytes 64MiB --algorithm auto --collective " + kind + mesh_and_axes)["makespan_s"];
     };
     const auto along_one = time_of(" --mesh x=32 --axis x");
-    for (const char* mesh : {"row=4,col=8", "row=2,col=16"}) EXPECT_EQ(time_of(" --axis row,col --mesh " + std::string{mesh}), along_one) << kind << " on " << mesh << ": the same wires";
+    EXPECT_EQ(time_of(" --axis row,col --mesh row=4,col=8"), along_one) << kind << ": the same wires";
+    EXPECT_LE(time_of(" --axis row,col --mesh row=2,col=16"), along_one) << kind << ": the same wires, and three parts of dimensions for all-to-alls to go along at once";
   }
 }
 
