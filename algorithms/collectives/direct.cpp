@@ -7,17 +7,49 @@ namespace podsim {
 
 namespace {
 
-/// Every device sends to every other at once: the shift by k moves source(k), at the sender, to target(k), at the receiver.
-template <class Source, class Target>
-std::vector<Edges> every_pair(ProgramBuilder& builder, const AxisView& axis, const Edges& start, Source source, Target target) {
-  std::vector<Edges> arrived;
-  for (int k = 1; k < axis.size; ++k) {
-    Edges pieces;
-    for (Hop& hop : rotation(builder.mesh(), axis, k))
-      pieces = join(pieces, builder.step(fmt::format("{:+}", hop.by), Shift{axis, hop.by, source(k), target(k), Combine::replace, {}}, start,
-                                         std::move(hop.where)));
-    arrived.push_back(std::move(pieces));
+/// The devices along an axis as each of them counts them: number k is k further on. Along a folded axis each dimension goes on by its digit of k
+/// (Shift::by_dimension), so that devices that are alike on the torus send alike: carries from one dimension into the next would tell them apart.
+class Others {
+ public:
+  Others(const Mesh& mesh, const AxisView& axis) : mesh_{mesh}, axis_{axis} {
+    if (axis == mesh.whole(axis.axis) && mesh.factors(axis.axis).size() > 1) dimensions_ = mesh.factors(axis.axis);
   }
+
+  [[nodiscard]] int count() const { return axis_.size - 1; }
+  /// The position of number k; of the device whose number k this one is.
+  [[nodiscard]] Affine to(int k) const { return position(k, +1); }
+  [[nodiscard]] Affine from(int k) const { return position(k, -1); }
+  /// The shifts that bring every device's data to its number k.
+  [[nodiscard]] Edges send(ProgramBuilder& builder, int k, const Region& source, const Region& target, const Edges& after) const {
+    if (!dimensions_.empty()) {
+      Shift shift{axis_, k, source, target, Combine::replace, {}};
+      shift.by_dimension = true;
+      return builder.step(fmt::format("{:+}", k), std::move(shift), after);
+    }
+    Edges sent;
+    for (Hop& hop : rotation(mesh_, axis_, k))
+      sent = join(sent, builder.step(fmt::format("{:+}", hop.by), Shift{axis_, hop.by, source, target, Combine::replace, {}}, after, std::move(hop.where)));
+    return sent;
+  }
+
+ private:
+  [[nodiscard]] Affine position(int k, int sign) const {
+    if (dimensions_.empty()) return own(axis_, sign * k);
+    Affine sum;
+    for (const AxisView& dimension : dimensions_) sum.terms.push_back({dimension, dimension.stride, sign * (k / dimension.stride % dimension.size)});
+    return sum;
+  }
+
+  const Mesh& mesh_;
+  AxisView axis_;
+  std::vector<AxisView> dimensions_;  // of a folded axis
+};
+
+/// Every device sends to every other at once: source(k), at the sender, to target(k), at its number k.
+template <class Source, class Target>
+std::vector<Edges> every_pair(ProgramBuilder& builder, const Others& others, const Edges& start, Source source, Target target) {
+  std::vector<Edges> arrived;
+  for (int k = 1; k <= others.count(); ++k) arrived.push_back(others.send(builder, k, source(k), target(k), start));
   return arrived;
 }
 
@@ -25,8 +57,9 @@ Expected<Expansion> gather(ProgramBuilder& builder, const Collective& collective
   const auto workspace = open_workspace(builder, collective, axis);
   if (!workspace) return workspace.error();
   const Blocks& blocks = workspace->blocks;
+  const Others others{builder.mesh(), axis};
   every_pair(
-      builder, axis, workspace->start, [&](int) { return blocks.block(own(axis)); }, [&](int k) { return blocks.block(own(axis, -k)); });
+      builder, others, workspace->start, [&](int) { return blocks.block(own(axis)); }, [&](int k) { return blocks.block(others.from(k)); });
   return std::move(builder).finish_expansion();
 }
 
@@ -39,8 +72,9 @@ Expected<Expansion> reduce_scatter(ProgramBuilder& builder, const Collective& co
   std::vector<Region> arrivals;
   for (int k = 1; k < axis.size; ++k)
     arrivals.push_back(builder.scratch(fmt::format("arrival {}", k), lengths_of(mine), builder.buffer(collective.input.buffer).dtype));
+  const Others others{builder.mesh(), axis};
   const auto arrived = every_pair(
-      builder, axis, {}, [&](int k) { return blocks->block(own(axis, k)); }, [&](int k) { return arrivals[static_cast<std::size_t>(k - 1)]; });
+      builder, others, {}, [&](int k) { return blocks->block(others.to(k)); }, [&](int k) { return arrivals[static_cast<std::size_t>(k - 1)]; });
   for (std::size_t k = 0; k < arrived.size(); ++k)
     sum = accumulate(builder, fmt::format("add {}", k + 1), collective.output, arrivals[k], join(sum, arrived[k]));
   return std::move(builder).finish_expansion();
@@ -50,8 +84,9 @@ Expected<Expansion> all_to_all(ProgramBuilder& builder, const Collective& collec
   Edges start;
   const auto blocks = open_all_to_all(builder, collective, axis, start);
   if (!blocks) return blocks.error();
+  const Others others{builder.mesh(), axis};
   every_pair(
-      builder, axis, start, [&](int k) { return blocks->input.block(own(axis, k)); }, [&](int k) { return blocks->output.block(own(axis, -k)); });
+      builder, others, start, [&](int k) { return blocks->input.block(others.to(k)); }, [&](int k) { return blocks->output.block(others.from(k)); });
   return std::move(builder).finish_expansion();
 }
 

@@ -14,7 +14,8 @@ namespace {
 /// What an expansion on the folded axis is on one coordinate of the axis as it lies.
 class Renaming {
  public:
-  Renaming(const Mesh& mesh, int axis, const AxisCells& cells) : whole_{mesh.whole(axis)}, cell_{cells.cell}, at_cell_(cells.cell.size()) {
+  /// `folded`: the mesh whose axis is folded row-major.
+  Renaming(const Mesh& folded, int axis, const AxisCells& cells) : folded_{folded}, whole_{folded.whole(axis)}, cell_{cells.cell}, at_cell_(cells.cell.size()) {
     for (std::size_t c = 0; c < cell_.size(); ++c) at_cell_[static_cast<std::size_t>(cell_[c])] = static_cast<int>(c);
   }
 
@@ -80,13 +81,14 @@ class Renaming {
     if (Shift* const shift = std::get_if<Shift>(&made.op); shift != nullptr && shift->axis.axis == whole_.axis) {
       const Affine by = on_cell(shift->by, here);
       PODSIM_ASSERT(by.terms.empty());  // no algorithm of collectives has a distance that depends on other axes
-      const AxisView& view = shift->axis;
-      const int from = here / view.stride % view.size;
-      const auto to = static_cast<int>(((from + by.constant) % view.size + view.size) % view.size);
-      if (to == from) return std::nullopt;
-      const int there = here + (to - from) * view.stride;
+      shift->by = by;
+      Coordinates at(folded_.axes().size());
+      at[static_cast<std::size_t>(whole_.axis)] = here;
+      const int there = folded_.coordinate(receiver_of(folded_, *shift, folded_.device(at)), whole_);
+      if (there == here) return std::nullopt;
       shift->by = at_cell_[static_cast<std::size_t>(there)] - coordinate;
       shift->axis = whole_;
+      shift->by_dimension = false;
       shift->source = on_cell(std::move(shift->source), here), shift->target = on_cell(std::move(shift->target), there);
       return made;
     }
@@ -104,6 +106,7 @@ class Renaming {
     return of;
   }
 
+  const Mesh& folded_;
   AxisView whole_;
   std::vector<int> cell_, at_cell_;
 };
@@ -163,7 +166,7 @@ Expected<Expansion> in_cells(const Mesh& mesh, const Program& program, const Col
     start = reorder(builder, *from, *to, cells, true, {});
   }
   if (gathers || exchanges) ordered.output = aside(collective.output);
-  const Renaming renaming{mesh, axis->axis, cells};
+  const Renaming renaming{*folded, axis->axis, cells};
   const CollectiveAlgorithm on_axis = [&](const Mesh&, const Program& around, const Collective& one) -> Expected<Expansion> {
     const auto expansion = algorithm(*folded, around, one);
     if (!expansion) return expansion.error();

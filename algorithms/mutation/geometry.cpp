@@ -35,6 +35,19 @@ int moved(const Mesh& mesh, Coordinates at, const AxisView& view, std::int64_t b
   return device_at(mesh, at);
 }
 
+int moved_by_dimension(const Mesh& mesh, Coordinates at, int axis, std::int64_t by) {
+  int& coordinate = at[static_cast<std::size_t>(axis)];
+  const std::int64_t sign = by < 0 ? -1 : 1;
+  std::int64_t rest = coordinate, digits = sign * by, place = 1, result = 0;
+  const std::vector<MeshFactor>& factors = mesh.axes()[static_cast<std::size_t>(axis)].factors;
+  for (auto factor = factors.rbegin(); factor != factors.rend(); ++factor) {
+    result += place * modulo(rest + sign * digits, factor->size);
+    rest /= factor->size, digits /= factor->size, place *= factor->size;
+  }
+  coordinate = static_cast<int>(result);
+  return device_at(mesh, at);
+}
+
 std::int64_t value_of(const Affine& affine, const Coordinates& at) {
   std::int64_t sum = affine.constant;
   for (const AxisTerm& term : affine.terms) {

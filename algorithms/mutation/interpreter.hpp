@@ -20,6 +20,8 @@ Coordinates coordinates_of(const Mesh& mesh, int device);
 int device_at(const Mesh& mesh, const Coordinates& at);
 /// The device whose coordinate on `view` is larger by `by`, modulo the view's size.
 int moved(const Mesh& mesh, Coordinates at, const AxisView& view, std::int64_t by);
+/// Each physical dimension of the axis turned by its digit of `by`, or back by that of -by.
+int moved_by_dimension(const Mesh& mesh, Coordinates at, int axis, std::int64_t by);
 std::int64_t value_of(const Affine& affine, const Coordinates& at);
 bool runs_on(const Task& task, const Coordinates& at);
 /// nullopt: outside the mesh.

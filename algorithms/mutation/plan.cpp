@@ -77,7 +77,8 @@ void Plan::add(int device, int task) {
   const auto d = static_cast<std::size_t>(device);
   const Op& op = programs_[d]->tasks[static_cast<std::size_t>(task)].op;
   if (const auto* shift = std::get_if<Shift>(&op)) {
-    const int to = moved(schedule_.mesh, at_[d], shift->axis, value_of(shift->by, at_[d]));
+    const int to = shift->by_dimension ? moved_by_dimension(schedule_.mesh, at_[d], shift->axis.axis, shift->by.constant)
+                                       : moved(schedule_.mesh, at_[d], shift->axis, value_of(shift->by, at_[d]));
     if (to == device) return;
     if (programs_[static_cast<std::size_t>(to)] != programs_[d]) return complain(device, task, "shifts to another program");
     if (halves(to, task)[receiving] >= 0) return complain(to, task, "receives twice");

@@ -158,13 +158,12 @@ class Walk {
   DeviceId receiver_of(const Predecessor& p) const {
     const Mesh& mesh = model_.schedule->mesh;
     if (const auto* shift = std::get_if<Shift>(&model_.task(p.program, p.task).op))
-      return mesh.shifted(p.device, shift->axis, evaluate(shift->by, mesh.coordinates(p.device)));
+      return podsim::receiver_of(mesh, *shift, p.device);
     return device_at(std::get<Send>(model_.task(p.program, p.task).op).to, p.device);
   }
   DeviceId sender_of(std::uint32_t program, std::size_t task, DeviceId receiver) const {
     const Mesh& mesh = model_.schedule->mesh;
-    if (const auto* shift = std::get_if<Shift>(&model_.task(program, task).op))  // `by` depends on other axes only, so it is the sender's too
-      return mesh.shifted(receiver, shift->axis, -evaluate(shift->by, mesh.coordinates(receiver)));
+    if (const auto* shift = std::get_if<Shift>(&model_.task(program, task).op)) return podsim::sender_of(mesh, *shift, receiver);
     return device_at(std::get<Recv>(model_.task(program, task).op).from, receiver);
   }
   DeviceId device_at(const Peer& peer, DeviceId from) const {

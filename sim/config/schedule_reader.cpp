@@ -440,6 +440,7 @@ class ScheduleReader {
     op.combine = static_cast<Combine>(message.combine());
     op.route_order = read_route_order(message.route_order(), place);
     op.in_switch = static_cast<InSwitch>(message.in_switch());
+    op.by_dimension = message.by_dimension();
     return op;
   }
 

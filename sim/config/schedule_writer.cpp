@@ -295,6 +295,7 @@ class ScheduleWriter {
     write(op.target, *message.mutable_target());
     if (op.combine != Combine::replace) message.set_combine(static_cast<proto::Combine::Mode>(op.combine));
     for (const int dimension : op.route_order) message.add_route_order(dimension);
+    if (op.by_dimension) message.set_by_dimension(true);
     if (op.in_switch != InSwitch::none) message.set_in_switch(static_cast<proto::InSwitch::Role>(op.in_switch));
   }
 

@@ -49,6 +49,7 @@ inline Schedule every_operation() {
        {{TaskId{0}, Half::send, Half::receive}, {TaskId{2}, Half::receive, Half::send}},
        {{own(row, 0, false), 1, 4}, {Affine{5}, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()}},
        {}},
+      {"turn", Shift{row, 3, x, x, Combine::replace, {}, InSwitch::none, true}, {}, {}, {}},
       {"send", Send{7, {own(row, 1), Affine{0}}, nothing, {0}}, {}, {}, {}},
       {"send", Recv{-7, {own(row, -1), Affine{0}}, nothing, Combine::add}, {}, {}, {}},
       {"gather", Collective{CollectiveKind::reduce, {row, half}, x, y, 1, 2, 3, {{0, 7}, {7, 0}}, "rotations"}, {{TaskId{4}, Half::both, Half::both}}, {}, {}},

@@ -1,6 +1,7 @@
 #include "sim/mesh/mesh.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -120,6 +121,17 @@ DeviceId Mesh::shifted(DeviceId device, const AxisView& view, std::int64_t by) c
   if (to >= view.size) to -= view.size;
   if (to < 0) to += view.size;
   return DeviceId{device.value + (to - from) * stride};
+}
+
+DeviceId Mesh::shifted_by_dimension(DeviceId device, int axis, std::int64_t by) const {
+  const MeshAxis& along = axes_.at(static_cast<std::size_t>(axis));
+  PODSIM_ASSERT(std::abs(by) < along.size);
+  int stride = along.size;
+  for (const MeshFactor& factor : along.factors) {
+    stride /= factor.size;
+    device = shifted(device, {axis, stride, factor.size}, by / stride % factor.size);
+  }
+  return device;
 }
 
 std::string Mesh::name(DeviceId device) const {

@@ -69,6 +69,9 @@ class Mesh {
   [[nodiscard]] DeviceId device(const Coordinates& coordinates) const;
   /// The device whose coordinate on `view` is larger by `by`, modulo the view's size. All other coordinates are equal.
   [[nodiscard]] DeviceId shifted(DeviceId device, const AxisView& view, std::int64_t by) const;
+  /// The device reached when each dimension of a folded axis goes round by its own digit of `by`, |by| < the axis's size, nothing carried into the next one; a
+  /// negative `by` goes back. On an axis of 4x4, 6 (1,2) leads from 3 (0,3) to 5 (1,1).
+  [[nodiscard]] DeviceId shifted_by_dimension(DeviceId device, int axis, std::int64_t by) const;
   /// "row=3,col=0"
   [[nodiscard]] std::string name(DeviceId device) const;
 

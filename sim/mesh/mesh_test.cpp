@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "sim/base/invariant.hpp"
 #include "sim/base/rng.hpp"
 
@@ -71,6 +73,22 @@ TEST(Mesh, ShiftingMovesOneCoordinateModuloItsAxis) {
   // 2^63 - 1 is 2 modulo 5, and -2^63 is 2 as well.
   EXPECT_EQ(mesh.shifted(DeviceId{1}, mesh.whole(0), INT64_MAX), DeviceId{3});
   EXPECT_EQ(mesh.shifted(DeviceId{1}, mesh.whole(0), INT64_MIN), DeviceId{3});
+}
+
+TEST(MeshFactors, EachGoesRoundByItsOwnDigitWithoutACarry) {
+  const Mesh mesh = *Mesh::make({{"row", 3}, {"x", 16, true, {{4, true}, {4, false}}}, {"col", 2}});
+  const auto at = [&](int row, int x, int col) { return mesh.device({row, x, col}); };
+  EXPECT_EQ(mesh.shifted_by_dimension(at(2, 3, 1), 1, 6), at(2, 5, 1)) << "(0,3) + (1,2) is (1,1), where 3 + 6 carries to 9";
+  EXPECT_EQ(mesh.shifted_by_dimension(at(0, 5, 0), 1, -6), at(0, 3, 0));
+  for (int from = 0; from < mesh.devices(); ++from) {
+    std::set<DeviceId> reached;
+    for (int by = 0; by < 16; ++by) {
+      const DeviceId to = mesh.shifted_by_dimension(DeviceId{from}, 1, by);
+      EXPECT_EQ(mesh.shifted_by_dimension(to, 1, -by), DeviceId{from}) << "back by " << by;
+      reached.insert(to);
+    }
+    EXPECT_EQ(reached.size(), 16U) << "every device along the axis once";
+  }
 }
 
 TEST(MeshFactors, AreTheDigitsOfTheCoordinateInMixedRadix) {

@@ -54,7 +54,7 @@ class OrbitDeployer {
     for (const Task& task : program_.tasks) {
       if (!stays_within(program_, task.op)) return std::nullopt;
       const auto* shift = std::get_if<Shift>(&task.op);
-      if (shift != nullptr && task.where.empty() && !mesh_.wraps(shift->axis)) return std::nullopt;
+      if (shift != nullptr && task.where.empty() && !shift->by_dimension && !mesh_.wraps(shift->axis)) return std::nullopt;
       const auto [entry, is_new] = known_.try_emplace({0, shift, &task.where}, static_cast<std::uint32_t>(deployment_.participants.size()));
       if (is_new && !add(task)) return std::nullopt;
       own.participants.push_back(entry->second);
@@ -81,10 +81,9 @@ class OrbitDeployer {
       if (!holds(task.where, coordinates_[node])) continue;
       std::uint32_t to = node;
       if (shift != nullptr) {
-        const std::int64_t by = evaluate(shift->by, coordinates_[node]), end = coordinate_on(coordinates_[node], shift->axis) + by;
-        if (by % shift->axis.size == 0) continue;
-        if (!mesh_.wraps(shift->axis) && (end < 0 || end >= shift->axis.size)) return false;
-        reached[node] = mesh_.shifted(orbits_.lowest[node], shift->axis, by);
+        reached[node] = receiver_of(mesh_, *shift, orbits_.lowest[node]);
+        if (reached[node] == orbits_.lowest[node]) continue;
+        if (leaves_axis(mesh_, *shift, coordinates_[node])) return false;
         to = orbits_.node_of[reached[node].index()];
         who.from[to] = node;
         ++who.receivers;

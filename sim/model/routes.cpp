@@ -49,6 +49,7 @@ RouteOptions RouteTable::options_for(const Op& op, DeviceId sender) {
   RouteOptions options;
   if (const auto* shift = std::get_if<Shift>(&op)) {
     options.dimension_order = shift->route_order;
+    if (shift->by_dimension) return options;
     const std::int64_t by = shift->by.terms.empty() && shift->by.modulus == 0 ? shift->by.constant : evaluate(shift->by, mesh_.coordinates(sender));
     const bool whole = shift->axis == mesh_.whole(shift->axis.axis);
     const std::int64_t size = shift->axis.size, forward = (by % size + size) % size;

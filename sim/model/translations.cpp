@@ -103,6 +103,7 @@ class Finder {
   }
 
   void keep(const Shift& shift) {
+    if (shift.by_dimension) return keep_by_dimension(shift);
     keep(shift.by);
     const std::int64_t stride = stride_of(shift.axis), end = stride * shift.axis.size;
     const bool constant = shift.by.terms.empty();
@@ -111,6 +112,20 @@ class Finder {
     enlarge([&](std::size_t d, const Addition& by) {
       return commute(by, {distance, end}) && (by.step / strides_[d] % 2 == 0 || !may_tie(d, shift.axis, distance, constant));
     });
+  }
+
+  /// Each dimension of the axis by its digit. Halfway round a dimension coordinates choose the way, unless it is another's digit that goes along it.
+  void keep_by_dimension(const Shift& shift) {
+    for (const AxisView& view : schedule_.mesh.factors(shift.axis.axis)) {
+      const std::int64_t stride = stride_of(view), digit = std::abs(shift.by.constant) / view.stride % view.size, distance = digit * stride;
+      if (digit == 0 || !turns_.emplace(view, digit).second) continue;
+      enlarge([&](std::size_t d, const Addition& by) {
+        if (!commute(by, {distance, stride * view.size})) return false;
+        const bool is_dimension = stride == strides_[d] && view.size == extents_[d], is_beside = stride >= by.modulus || stride * view.size <= strides_[d];
+        const bool may_tie = extents_[d] > 2 && grid_.dimensions()[d].wraps && (is_dimension ? 2 * digit == extents_[d] : !is_beside);
+        return !may_tie || by.step / strides_[d] % 2 == 0;
+      });
+    }
   }
 
   /// Whether some shift by `distance` may cross half of a dimension, so that coordinates choose between the two ways round. (Along an axis or a view
@@ -135,6 +150,7 @@ class Finder {
   std::vector<int> extents_, steps_;         // per dimension
   std::set<std::pair<std::int64_t, std::int64_t>> views_;         // that values depend on: stride and end
   std::set<std::tuple<AxisView, std::int64_t, bool>> shifts_;     // seen: distance, whether it is the same everywhere
+  std::set<std::pair<AxisView, std::int64_t>> turns_;             // of dimensions by digits
 };
 
 }  // namespace

@@ -247,7 +247,7 @@ class Deployer {
                    [&](const Shift& shift) {
                      const Participants& who = shifters(p, t, task, shift);
                      check_region(p, t, shift.source, who.to, known);
-                     const bool constant = shift.by.terms.empty() && shift.by.modulus == 0;
+                     const bool constant = shift.by.terms.empty() && shift.by.modulus == 0 && !shift.by_dimension;
                      check_region(p, t, shift.target, who.from,
                                   constant ? known_after(known, shift.axis, shift.by.constant) : std::vector<KnownCoordinate>{});
                    },
@@ -288,20 +288,17 @@ class Deployer {
     Participants table;
     table.to.assign(devices.size(), no_device);
     table.from.assign(devices.size(), no_device);
-    const bool open = !schedule_.mesh.wraps(shift.axis);
     const std::vector<bool> holds = holding(p, task.where);
     for (std::size_t l = 0; l < devices.size(); ++l) {
       const std::uint32_t d = devices[l];
       if (!holds[l]) continue;
-      const std::int64_t by = evaluate(shift.by, coordinates_[d]);
-      if (by % shift.axis.size == 0) continue;
-      const std::int64_t to = coordinate_on(coordinates_[d], shift.axis) + by;
-      if (open && (to < 0 || to >= shift.axis.size)) {
+      if (leaves_axis(schedule_.mesh, shift, coordinates_[d])) {
         problem(task.written_at, "task {} shifts {} by {} off the end of the open axis {}; expected a guard or an axis that wraps", task_name(program(d), t), name(d),
-                by, schedule_.mesh.name(shift.axis));
+                evaluate(shift.by, coordinates_[d]), schedule_.mesh.name(shift.axis));
         continue;
       }
-      const std::size_t receiver = schedule_.mesh.shifted(DeviceId{static_cast<int>(d)}, shift.axis, by).index();
+      const std::size_t receiver = receiver_of(schedule_.mesh, shift, DeviceId{static_cast<int>(d)}).index();
+      if (receiver == d) continue;
       if (deployment().places[receiver].program != p) {
         problem(task.written_at, "unmatched: task {} on {} sends to {}, which does not run the same program", task_name(program(d), t), name(d), name(receiver));
         continue;

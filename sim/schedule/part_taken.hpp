@@ -16,7 +16,7 @@ struct PartTaken {
   const Guard* where;
   friend bool operator==(const PartTaken& a, const PartTaken& b) {
     if (a.program != b.program || (a.shift == nullptr) != (b.shift == nullptr) || *a.where != *b.where) return false;
-    return a.shift == nullptr || (a.shift->axis == b.shift->axis && a.shift->by == b.shift->by);
+    return a.shift == nullptr || (a.shift->axis == b.shift->axis && a.shift->by == b.shift->by && a.shift->by_dimension == b.shift->by_dimension);
   }
 };
 
@@ -34,7 +34,7 @@ struct PartTakenHash {
   std::size_t operator()(const PartTaken& key) const {
     PartTakenHash hash;
     hash.add(key.program);
-    if (key.shift != nullptr) hash.add(key.shift->axis), hash.add(key.shift->by);
+    if (key.shift != nullptr) hash.add(key.shift->axis), hash.add(key.shift->by), hash.add(key.shift->by_dimension ? 1 : 0);
     hash.add(*key.where);
     return hash.state;
   }

@@ -20,6 +20,11 @@ std::optional<Enum> named(const std::array<std::string_view, n>& names, std::str
   return static_cast<Enum>(found - names.begin());
 }
 
+/// A constant needs no coordinates.
+std::int64_t distance_of(const Mesh& mesh, const Shift& shift, DeviceId at) {
+  return shift.by.terms.empty() && shift.by.modulus == 0 ? shift.by.constant : evaluate(shift.by, mesh.coordinates(at));
+}
+
 }  // namespace
 
 std::string_view name_of(DType dtype) { return dtype_names[static_cast<std::size_t>(dtype)]; }
@@ -54,6 +59,23 @@ std::int64_t evaluate(const Affine& affine, const Coordinates& at) {
   if (affine.modulus == 0) return value;
   value %= affine.modulus;
   return value < 0 ? value + affine.modulus : value;
+}
+
+DeviceId receiver_of(const Mesh& mesh, const Shift& shift, DeviceId sender) {
+  if (shift.by_dimension) return mesh.shifted_by_dimension(sender, shift.axis.axis, shift.by.constant);
+  return mesh.shifted(sender, shift.axis, distance_of(mesh, shift, sender));
+}
+
+// `by` depends on the other axes only, so it is the same at the receiver.
+DeviceId sender_of(const Mesh& mesh, const Shift& shift, DeviceId receiver) {
+  if (shift.by_dimension) return mesh.shifted_by_dimension(receiver, shift.axis.axis, -shift.by.constant);
+  return mesh.shifted(receiver, shift.axis, -distance_of(mesh, shift, receiver));
+}
+
+bool leaves_axis(const Mesh& mesh, const Shift& shift, const Coordinates& sender) {
+  if (shift.by_dimension || mesh.wraps(shift.axis)) return false;
+  const std::int64_t by = evaluate(shift.by, sender), end = coordinate_on(sender, shift.axis) + by;
+  return by % shift.axis.size != 0 && (end < 0 || end >= shift.axis.size);
 }
 
 std::int64_t number_of(const Numbering& numbering, std::int64_t row, const Coordinates& at) {

@@ -222,6 +222,10 @@ std::string_view name_of(InSwitch role);  // "carrier"
 /// Every device of the program sends `source` to coordinate + by on `axis` and receives into `target` from coordinate - by. `by` may be affine in the
 /// OTHER axes; on a device where by = 0 (modulo the size) nothing happens. The source is evaluated at the sender, the target at the receiver. The
 /// task's guard decides who sends; exactly the destinations of those senders have a receive half.
+///
+/// `by_dimension`: `axis` is the whole of a folded axis, `by` a constant nearer to 0 than the axis's size, and each dimension goes round by its own digit of it
+/// (Mesh::shifted_by_dimension()), be its ends neighbours or not. On a torus all devices then send the same ways, which a shift that carries from one dimension
+/// into the next one does not.
 struct Shift {
   AxisView axis;
   Affine by;
@@ -229,8 +233,15 @@ struct Shift {
   Combine combine = Combine::replace;
   std::vector<int> route_order;  // physical dimensions in order of travel; empty: 0 first
   InSwitch in_switch = InSwitch::none;
+  bool by_dimension = false;
   friend bool operator==(const Shift&, const Shift&) = default;
 };
+
+/// Where a device sends, and who sends to a device; the device itself where nothing moves. Around the axis, be it open or not.
+DeviceId receiver_of(const Mesh& mesh, const Shift& shift, DeviceId sender);
+DeviceId sender_of(const Mesh& mesh, const Shift& shift, DeviceId receiver);
+/// Whether a shift goes off the end of an open axis: the guard of a correct task keeps it from such devices.
+bool leaves_axis(const Mesh& mesh, const Shift& shift, const Coordinates& sender);
 
 /// The mesh coordinates of the other device, one Affine per mesh axis in the own coordinates.
 using Peer = std::vector<Affine>;

@@ -304,6 +304,7 @@ class ShapeChecker {
     if (!check_view(shift.axis, "axis") || !check_affine(shift.by, "by")) return;
     for (const AxisTerm& term : shift.by.terms)
       if (term.axis.axis == shift.axis.axis) problem("{}: the distance of a shift may depend on the other axes only", task());
+    if (shift.by_dimension) check_by_dimension(shift);
     if (!check_region(shift.source, "source") || !check_region(shift.target, "target")) return;
     OperandCheck operands{*program_};
     operands.pair(shift.source, shift.target, "the source", "the target");
@@ -312,6 +313,15 @@ class ShapeChecker {
     check_in_switch(shift);
     const std::optional<Origin>& origin = program_->tasks[task_.index()].origin;
     if (origin && !origin->in_switch) problem("{}: its origin does not say that a switch works on the collective (in_switch)", task());
+  }
+
+  void check_by_dimension(const Shift& shift) {
+    const MeshAxis& axis = schedule_.mesh.axes()[static_cast<std::size_t>(shift.axis.axis)];
+    if (axis.factors.empty() || shift.axis.size != axis.size)
+      problem("{}: by dimension goes the whole of a folded axis, found {}", task(), schedule_.mesh.name(shift.axis));
+    if (!shift.by.terms.empty() || shift.by.modulus != 0 || std::abs(shift.by.constant) >= axis.size)
+      problem("{}: expected a constant distance nearer to 0 than {} to go by dimension", task(), axis.size);
+    if (shift.in_switch != InSwitch::none) problem("{}: what a switch works on does not go by dimension", task());
   }
 
   /// Of P devices, a carrier has P - 2 copies of what it sends, or P - 2 addends as large as what it brings.

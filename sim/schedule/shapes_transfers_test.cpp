@@ -36,6 +36,23 @@ TEST(Shapes, Transfers) {
        },
        {"task 3 \"shift\": axis: axis 0 with stride 3 and size 2 is no view of the mesh row=4,col=2"}},
       {"by", [](Schedule& s) { op<Shift>(s, shift_task).by = Affine{most}; }, {"task 3 \"shift\": by: an index beyond 2^56 or a negative modulus"}},
+      {"by dimension of an axis that is not folded",
+       [](Schedule& s) { op<Shift>(s, shift_task).by_dimension = true, op<Shift>(s, shift_task).by = 1; },
+       {"task 3 \"shift\": by dimension goes the whole of a folded axis, found row"}},
+      {"by dimension as far as the axis",
+       [](Schedule& s) {
+         s.mesh = *Mesh::make({{"row", 4, true, {{2, true}, {2, true}}}, {"col", 2}});
+         op<Shift>(s, shift_task).by_dimension = true;
+         op<Shift>(s, shift_task).by = 4;
+       },
+       {"task 3 \"shift\": expected a constant distance nearer to 0 than 4 to go by dimension"}},
+      {"by dimension as a coordinate says",
+       [](Schedule& s) {
+         s.mesh = *Mesh::make({{"row", 4, true, {{2, true}, {2, true}}}, {"col", 2}});
+         op<Shift>(s, shift_task).by_dimension = true;
+         op<Shift>(s, shift_task).by = own(s.mesh.whole(1));
+       },
+       {"task 3 \"shift\": expected a constant distance nearer to 0 than 4 to go by dimension"}},
       {"route order",
        [](Schedule& s) {
          op<Shift>(s, shift_task).route_order = {0, 2};

@@ -185,7 +185,7 @@ class Printer {
                             return text + describe(l.optimiser) + describe(l.opaque);
                           },
                           [&](const Shift& s) {
-                            return fmt::format("shift {} by {}: {} {} {}{}{}", mesh_.name(s.axis), to_text(mesh_, s.by), region(program, s.source),
+                            return fmt::format("shift {} by {}{}: {} {} {}{}{}", mesh_.name(s.axis), to_text(mesh_, s.by), s.by_dimension ? " by dimension" : "", region(program, s.source),
                                                arrow(s.combine), region(program, s.target), route(s.route_order),
                                                s.in_switch == InSwitch::none ? "" : fmt::format(", {} in the switch", name_of(s.in_switch)));
                           },

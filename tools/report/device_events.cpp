@@ -91,9 +91,8 @@ class DeviceReader {
     const Op& op = model_.task(program_, t).op;
     event.kind = TraceEvent::Kind::send;
     if (const auto* shift = std::get_if<Shift>(&op)) {
-      const std::int64_t by = evaluate(shift->by, at_);
-      event.peer = mesh_.shifted(device_, shift->axis, by);
-      event.sign = way_of(mesh_, shift->axis, by);
+      event.peer = receiver_of(mesh_, *shift, device_);
+      event.sign = way_of(mesh_, shift->axis, evaluate(shift->by, at_));
     } else {
       event.peer = device_at(std::get<Send>(op).to);
     }
@@ -108,9 +107,8 @@ class DeviceReader {
     TraceEvent event{timeline_.start(incoming), timeline_.at(incoming).received, TaskId{t}, {}};
     event.kind = TraceEvent::Kind::receive;
     if (const auto* shift = std::get_if<Shift>(&op)) {
-      const std::int64_t by = evaluate(shift->by, at_);  // the sender's too: it depends on the other axes only
-      event.peer = mesh_.shifted(device_, shift->axis, -by);
-      event.sign = way_of(mesh_, shift->axis, by);
+      event.peer = sender_of(mesh_, *shift, device_);
+      event.sign = way_of(mesh_, shift->axis, evaluate(shift->by, at_));  // the sender's too: it depends on the other axes only
     } else {
       event.peer = device_at(std::get<Recv>(op).from);
     }

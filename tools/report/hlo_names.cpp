@@ -98,7 +98,7 @@ std::string pairs_of(const Mesh& mesh, const Program& program, const Task& task)
       if (!first_ring) continue;
     }
     if (!holds(task.where, at)) continue;
-    const DeviceId to = mesh.shifted(device, shift.axis, evaluate(shift.by, at));
+    const DeviceId to = receiver_of(mesh, shift, device);
     if (to != device) pairs += fmt::format("{}{{{},{}}}", pairs.empty() ? "" : ",", d, to.value);
   }
   return "{" + pairs + "}";

@@ -294,7 +294,7 @@ class ChakraWriter::RankTrace {
   }
 
   void set_shift(const Shift& shift, std::int64_t by, ChakraNode& half) const {
-    if (std::abs(by) >= shift.axis.size) return;
+    if (shift.by_dimension || std::abs(by) >= shift.axis.size) return;  // sent and received by ranks
     half.extension.shift_axis = axes_text(mesh_, {shift.axis});
     half.extension.shift_by = by;
   }

@@ -91,10 +91,9 @@ class LinksOfTransfers {
     const Mesh& mesh = schedule_.mesh;
     const Coordinates here = mesh.coordinates(from);
     if (const auto* shift = std::get_if<Shift>(&op)) {
-      const std::int64_t by = evaluate(shift->by, here), to = coordinate_on(here, shift->axis) + by;
-      const bool leaves = !mesh.wraps(shift->axis) && (to < 0 || to >= shift->axis.size);  // where a guard keeps it
-      if (by % shift->axis.size == 0 || leaves) return std::nullopt;
-      return mesh.shifted(from, shift->axis, by);
+      const DeviceId to = receiver_of(mesh, *shift, from);
+      if (to == from || leaves_axis(mesh, *shift, here)) return std::nullopt;
+      return to;
     }
     const auto* send = std::get_if<Send>(&op);
     if (send == nullptr) return std::nullopt;
@@ -120,7 +119,7 @@ bool share_one(const std::vector<bool>& a, const std::vector<bool>& b) {
 bool same_way(const Op& a, const Op& b) {
   const auto *one = std::get_if<Shift>(&a), *other = std::get_if<Shift>(&b);
   if (one != nullptr && other != nullptr)
-    return one->axis == other->axis && one->by == other->by && one->route_order == other->route_order && one->in_switch == other->in_switch;
+    return one->axis == other->axis && one->by == other->by && one->by_dimension == other->by_dimension && one->route_order == other->route_order && one->in_switch == other->in_switch;
   const auto *sent = std::get_if<Send>(&a), *also = std::get_if<Send>(&b);
   return sent != nullptr && also != nullptr && sent->to == also->to && sent->route_order == also->route_order;
 }

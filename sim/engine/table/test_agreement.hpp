@@ -175,11 +175,13 @@ inline void split_program(Schedule& schedule, bool others_idle, Rng& rng) {
   schedule.programs.push_back(std::move(other));
 }
 
-/// One to three axes and 2 to 30 devices.
+/// One to three axes and 2 to 30 devices; those of 4, 6, 8 and so on are folded, whatever their dimensions are in the world.
 inline std::vector<MeshAxis> random_axes(Rng& rng) {
   const int count = rng.between(1, 3), largest = count == 1 ? 12 : count == 2 ? 5 : 3;
   std::vector<MeshAxis> axes;
   for (int a = 0; a < count; ++a) axes.push_back({std::string(1, static_cast<char>('x' + a)), rng.between(2, largest), rng.below(3) > 0});
+  for (MeshAxis& axis : axes)
+    if (axis.size >= 4 && axis.size % 2 == 0) axis.factors = {{axis.size / 2, axis.wraps}, {2, true}};
   return axes;
 }
 

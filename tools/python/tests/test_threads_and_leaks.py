@@ -123,7 +123,7 @@ class CtrlC(unittest.TestCase):
             f"""
 begun = []
 def tell(progress):  # before it simulates, nothing is known
-    if progress.startswith("simulating") and not begun:
+    if ("simulating" in progress or "task instances" in progress) and not begun:
         begun.append(print("begun", flush=True))
 try:
     podsim.run(**{dict(LONG, slice_count=64)!r}, progress=tell)
