@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>
@@ -60,6 +61,15 @@ std::string signature(const Program& program, const Collective& c) {
   return text;
 }
 
+/// How many ways the devices send: of an open dimension that goes round by itself those at its end the other way.
+double ways_of(const Mesh& mesh, const Shift& shift) {
+  double ways = 1;
+  if (shift.by_dimension)
+    for (const AxisView& dimension : mesh.factors(shift.axis.axis))
+      if (!mesh.wraps(dimension) && std::abs(shift.by.constant) / dimension.stride % dimension.size != 0) ways *= 2;
+  return ways;
+}
+
 /// Transfers that are looked at one by one: with different routes, or not present everywhere.
 double transfers_of(const Schedule& lowered) {
   double transfers = 0;
@@ -67,7 +77,7 @@ double transfers_of(const Schedule& lowered) {
     std::set<std::tuple<AxisView, std::int64_t>> shifts;
     for (const Task& task : program.tasks)
       if (const auto* shift = std::get_if<Shift>(&task.op); shift != nullptr && (!task.where.empty() || shifts.insert({shift->axis, shift->by.constant}).second))
-        transfers += size_of(program.devices);
+        transfers += ways_of(lowered.mesh, *shift) * size_of(program.devices);
   }
   return transfers;
 }
