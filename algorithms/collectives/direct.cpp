@@ -11,9 +11,7 @@ namespace {
 /// (Shift::by_dimension), so that devices that are alike on the torus send alike: carries from one dimension into the next would tell them apart.
 class Others {
  public:
-  Others(const Mesh& mesh, const AxisView& axis) : mesh_{mesh}, axis_{axis} {
-    if (axis == mesh.whole(axis.axis) && mesh.factors(axis.axis).size() > 1) dimensions_ = mesh.factors(axis.axis);
-  }
+  Others(const Mesh& mesh, const AxisView& axis) : mesh_{mesh}, axis_{axis}, dimensions_{dimensions_along(mesh, {axis})} {}
 
   [[nodiscard]] int count() const { return axis_.size - 1; }
   /// The position of number k; of the device whose number k this one is.
@@ -21,7 +19,7 @@ class Others {
   [[nodiscard]] Affine from(int k) const { return position(k, -1); }
   /// The shifts that bring every device's data to its number k.
   [[nodiscard]] Edges send(ProgramBuilder& builder, int k, const Region& source, const Region& target, const Edges& after) const {
-    if (!dimensions_.empty()) {
+    if (dimensions_.size() > 1) {
       Shift shift{axis_, k, source, target, Combine::replace, {}};
       shift.by_dimension = true;
       return builder.step(fmt::format("{:+}", k), std::move(shift), after);
@@ -34,7 +32,7 @@ class Others {
 
  private:
   [[nodiscard]] Affine position(int k, int sign) const {
-    if (dimensions_.empty()) return own(axis_, sign * k);
+    if (dimensions_.size() <= 1) return own(axis_, sign * k);
     Affine sum;
     for (const AxisView& dimension : dimensions_) sum.terms.push_back({dimension, dimension.stride, sign * (k / dimension.stride % dimension.size)});
     return sum;
@@ -42,7 +40,7 @@ class Others {
 
   const Mesh& mesh_;
   AxisView axis_;
-  std::vector<AxisView> dimensions_;  // of a folded axis
+  std::vector<AxisView> dimensions_;  // under the axis; of one that is not folded the axis itself
 };
 
 /// Every device sends to every other at once: source(k), at the sender, to target(k), at its number k.

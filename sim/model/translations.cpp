@@ -114,7 +114,8 @@ class Finder {
     });
   }
 
-  /// Each dimension of the axis by its digit. Halfway round a dimension coordinates choose the way, unless it is another's digit that goes along it.
+  /// Each dimension of the axis by its digit. Halfway round a dimension of the torus the parity of coordinates chooses the way, so that only even
+  /// translations along it keep routes.
   void keep_by_dimension(const Shift& shift) {
     for (const AxisView& view : schedule_.mesh.factors(shift.axis.axis)) {
       const std::int64_t stride = stride_of(view), digit = std::abs(shift.by.constant) / view.stride % view.size, distance = digit * stride;

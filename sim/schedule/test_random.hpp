@@ -129,7 +129,7 @@ class RandomScheduleWriter {
     if (w_.schedule.mesh.axes().size() == 2 && w_.schedule.mesh.wraps(view) && chance(0.3))
       by = Affine{{AxisTerm{w_.axis(1 - view.axis), chance(0.5) ? 1 : -1}}, rng_.between(-1, 1)};
     Guard where = guard();
-    const bool by_dimension = !w_.schedule.mesh.axes()[static_cast<std::size_t>(view.axis)].factors.empty() && by.terms.empty() && chance(0.5);
+    const bool by_dimension = !w_.schedule.mesh.axes()[static_cast<std::size_t>(view.axis)].factors.empty() && by.terms.empty() && chance(0.25);
     if (!by_dimension && !w_.schedule.mesh.wraps(view) && !(options_.careless && chance(0.03))) {
       const std::int64_t distance = by.constant;  // an open axis: only devices that have a partner
       for (const Condition& condition : between(view, std::max<std::int64_t>(0, -distance), view.size - std::max<std::int64_t>(0, distance)))

@@ -38,11 +38,6 @@ Picoseconds BestTimes::limit(const ComparedSystem& on, const std::vector<const V
   return limit;
 }
 
-bool BestTimes::has_topology(const ComparedSystem& on, const std::vector<const Variant*>& variants) {
-  const std::scoped_lock lock{mutex_};
-  return std::ranges::any_of(variants, [&](const Variant* variant) { return of_topology_.contains({on.topology, variant->group}); });
-}
-
 void BestTimes::add(const ComparedSystem& on, const std::vector<const Variant*>& variants, Picoseconds time) {
   const std::scoped_lock lock{mutex_};
   for (const Variant* variant : variants) {

@@ -25,8 +25,6 @@ class BestTimes {
   [[nodiscard]] bool wants_all() const { return most_ == 0 && !searches_; }
   /// A run of these variants that ends later is not wanted.
   [[nodiscard]] Picoseconds limit(const ComparedSystem& on, const std::vector<const Variant*>& variants);
-  /// Whether what computes the same has a time on some mesh of the topology.
-  [[nodiscard]] bool has_topology(const ComparedSystem& on, const std::vector<const Variant*>& variants);
   void add(const ComparedSystem& on, const std::vector<const Variant*>& variants, Picoseconds time);
 
  private:

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "algorithms/collectives/builder.hpp"
+#include "sim/base/invariant.hpp"
 #include "sim/base/units.hpp"
 #include "sim/engine/busiest_link.hpp"
 #include "sim/engine/max_plus/analytic_engine.hpp"
@@ -160,7 +161,9 @@ class Cheapest {
     std::unique_ptr<Prepared> prepared{};
   };
 
-  /// nullptr: it does not apply, or is too large.
+  [[nodiscard]] Expected<Schedule> lowered_by(const Lowering& lowering) const { return lower(alone_, chooser_of(lowering, chunks_, cells_)); }
+
+  /// nullptr: it does not run on the system, or is too large.
   Expected<std::unique_ptr<Prepared>> prepare(Schedule lowered) {
     auto prepared = std::make_unique<Prepared>(Prepared{std::move(lowered), {}});
     auto model = model_on(system_, prepared->lowered, choosing_);
@@ -177,7 +180,7 @@ class Cheapest {
     choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
     if (is_beyond(least_time(lowering, system_, alone_.mesh, collective_) > to_seconds(least_))) return true;
     if (least_transfers(lowering, alone_.mesh, collective_) * size_of(alone_.programs.front().devices) > most) return false;
-    auto lowered = lower(alone_, chooser_of(lowering, chunks_, cells_));
+    auto lowered = lowered_by(lowering);
     if (!lowered) {
       why_ = lowered.error();
       return true;
@@ -209,11 +212,12 @@ class Cheapest {
       const Lowering& lowering = waiting.candidate.lowering;
       choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
       if (waiting.prepared == nullptr) {
-        auto lowered = lower(alone_, chooser_of(lowering, chunks_, cells_));
+        auto lowered = lowered_by(lowering);
         if (!lowered) return lowered.error();
         auto prepared = prepare(*std::move(lowered));
         if (!prepared) return prepared.error();
         waiting.prepared = *std::move(prepared);
+        PODSIM_ASSERT(waiting.prepared != nullptr);  // it was there before
       }
       if (auto ok = play(waiting.candidate, waiting.prepared->model); !ok) return ok;
       waiting.prepared.reset();

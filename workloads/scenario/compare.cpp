@@ -241,12 +241,16 @@ bool are_slower(const Together& together, Picoseconds bound, BestTimes& best) {
   return std::all_of(together.begin(), together.end(), [&](const Planned& planned) { return bound > best.limit(*planned.on, planned.variants); });
 }
 
-/// Where nothing else of the topology runs.
+/// The large ones of a topology on which nothing else that computes the same was played.
 void play_large(const std::vector<Together>& groups, const RunOptions& options, BestTimes& best) {
+  std::set<std::pair<std::size_t, std::size_t>> played;  // topology and group
+  for (const Together& group : groups)
+    for (const Planned& planned : group)
+      if (planned.plan->row || planned.plan->slower) played.emplace(planned.on->topology, planned.plan->variant->group);
   for (const Together& group : groups)
     for (const Planned& planned : group) {
       if (options.stopped()) return;
-      if (!planned.plan->is_large || best.has_topology(*planned.on, planned.variants)) continue;
+      if (!planned.plan->is_large || played.contains({planned.on->topology, planned.plan->variant->group})) continue;
       options.tell(planned.on->name + " " + planned.plan->variant->name);
       planned.plan->is_large = false;
       play_one(planned, options, best);
