@@ -129,6 +129,9 @@ TEST(Interpreter, EvaluatesRotatedTermsAndModuli) {
   const Mesh mesh = *Mesh::make({{"x", 2, true}, {"y", 6, true}});
   EXPECT_EQ(moved(mesh, {1, 5}, {1, 2, 3}, 1), 7);  // y = 5 is 2 of 3 pairs; the next pair is 0
   EXPECT_EQ(moved(mesh, {1, 1}, {0, 1, 2}, -1), 1);
+  const Mesh folded = *Mesh::make({{"x", 2, true}, {"y", 6, true, {{3, true}, {2, true}}}});
+  EXPECT_EQ(moved_by_dimension(folded, {1, 3}, 1, 5), 6);   // (1,1) + (2,1) is (0,0)
+  EXPECT_EQ(moved_by_dimension(folded, {1, 3}, 1, -5), 10);  // (1,1) - (2,1) is (2,0)
 }
 
 TEST(Interpreter, MultipliesTransposedAndAccumulated) {

@@ -133,6 +133,31 @@ Region shaped(std::initializer_list<std::int64_t> lengths) {
   return region;
 }
 
+TEST(Shift, WhoSendsToTheReceiverIsTheSender) {
+  const Mesh mesh = *Mesh::make({{"x", 12, false, {{4, true}, {3, false}}}, {"y", 5, true}});
+  std::vector<Shift> shifts;
+  for (int by = -11; by < 12; ++by) {
+    shifts.push_back(testing::shift(mesh.whole(0), by, {}, {}));
+    shifts.push_back(shifts.back());
+    shifts.back().by_dimension = true;
+    shifts.push_back(testing::shift(mesh.factors(0)[1], {{{mesh.whole(1), 2}}, by}, {}, {}));  // as a coordinate on another axis says
+  }
+  for (const Shift& shift : shifts)
+    for (int d = 0; d < mesh.devices(); ++d) EXPECT_EQ(sender_of(mesh, shift, receiver_of(mesh, shift, DeviceId{d})), DeviceId{d});
+  const Shift turn{mesh.whole(0), 7, {}, {}, Combine::replace, {}, InSwitch::none, true};  // (2,1)
+  EXPECT_EQ(receiver_of(mesh, turn, mesh.device({8, 3})), mesh.device({0, 3})) << "(2,2) + (2,1): both dimensions come round to 0";
+}
+
+TEST(Shift, GoesOffAnOpenAxisUnlessItGoesByDimension) {
+  const Mesh mesh = *Mesh::make({{"x", 12, false, {{4, true}, {3, false}}}});
+  Shift shift = testing::shift(mesh.whole(0), 2, {}, {});
+  EXPECT_FALSE(leaves_axis(mesh, shift, {9}));
+  EXPECT_TRUE(leaves_axis(mesh, shift, {10}));
+  EXPECT_FALSE(leaves_axis(mesh, testing::shift(mesh.whole(0), 24, {}, {}), {10})) << "nothing moves";
+  shift.by_dimension = true;
+  EXPECT_FALSE(leaves_axis(mesh, shift, {10}));
+}
+
 TEST(Matmul, ExtentsComeFromTheGroupsOfOutAndLeft) {
   // m = 2*3 = 6, n = 5, k = 7*11 = 77.
   const Matmul plain{shaped({2, 3, 7, 11}), shaped({7, 11, 5}), shaped({2, 3, 5}), 2, 2, 2, false, false, false};
