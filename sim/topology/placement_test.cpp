@@ -75,10 +75,11 @@ TEST(MeshOver, OverSwitchesPartsWrapAndAreFactors) {
   EXPECT_THAT(wraps(nodes, {{"x", 4}, {"y", 8}, {"z", 4}}), ElementsAre(true, true, true));
   EXPECT_THAT(factors_of(nodes, {{"x", 4}, {"y", 8}, {"z", 4}}, 1), ElementsAre(MeshFactor{4, true}, MeshFactor{2, true}));
   EXPECT_THAT(wraps(nodes, {{"x", 32}, {"y", 4}}), ElementsAre(true, true));
-  // Not where one of the dimensions is a ring of cables, nor where an axis mixes coordinates.
+  // Part of a ring of cables is a line, so the axis does not wrap; an axis that mixes coordinates has no parts.
   const Grid mixed = *Grid::make({{16, true, {}}, {8, true, {}, true}});
   EXPECT_THAT(wraps(mixed, {{"data", 4}, {"fsdp", 32}}), ElementsAre(false, false));
-  EXPECT_TRUE(factors_of(mixed, {{"data", 4}, {"fsdp", 32}}, 1).empty());
+  EXPECT_THAT(factors_of(mixed, {{"data", 4}, {"fsdp", 32}}, 1), ElementsAre(MeshFactor{4, false}, MeshFactor{8, true}));
+  EXPECT_TRUE(factors_of(torus({4, 6}), {{"x", 6}, {"y", 4}}, 0).empty());
   EXPECT_THAT(wraps(*Grid::make({{4, true, {}, true}, {6, true, {}, true}}), {{"x", 6}, {"y", 4}}), ElementsAre(false, false));
 }
 
