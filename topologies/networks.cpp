@@ -23,6 +23,9 @@ class CrossbarWiring final : public Wiring {
     links.push_back(there(from.value));
     links.push_back(back(to.value));
   }
+  [[nodiscard]] std::vector<Dimension> symmetric_dimensions() const override { return {{chips_, true, true}}; }
+  [[nodiscard]] ChipId chip_at(LinkId link) const override { return ChipId{link.value / 2}; }
+  [[nodiscard]] LinkId moved_to(LinkId link, ChipId chip) const override { return LinkId{2 * chip.value + link.value % 2}; }
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, chips_}}; }
   [[nodiscard]] int link_class(LinkId link) const override { return link.value % 2; }
 
@@ -46,6 +49,20 @@ class FatTreeWiring final : public Wiring {
     links.push_back(back(to.value));
   }
 
+  /// Leaves may change places where that keeps every chip's number modulo the spines. What changes places within a leaf may keep its links to spines, so that does not count.
+  [[nodiscard]] std::vector<Dimension> symmetric_dimensions() const override {
+    const int together = leaf_ * period_;
+    if (chips_ % together != 0) return {{chips_, false, false}};
+    return {{chips_ / together, true, true}, {together, false, false}};
+  }
+  [[nodiscard]] ChipId chip_at(LinkId link) const override {
+    const int cable = link.value / 2;
+    return ChipId{cable < chips_ ? cable : (cable - chips_) % leaves_ * leaf_};
+  }
+  [[nodiscard]] LinkId moved_to(LinkId link, ChipId chip) const override {
+    const int cable = link.value / 2;
+    return LinkId{2 * (cable < chips_ ? chip.value : to_spine(chip.value / leaf_, (cable - chips_) / leaves_)) + link.value % 2};
+  }
   /// Leaves of a size may change places where that keeps every chip's number modulo the spines, and so may the chips of a leaf.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override {
     std::vector<int> members(static_cast<std::size_t>(chips_), 0);
@@ -86,6 +103,16 @@ class RailWiring final : public Wiring {
     if (gpu != other_gpu) inside(other_node, gpu, other_gpu);
   }
 
+  /// Nodes may change places, and numbers of GPUs.
+  [[nodiscard]] std::vector<Dimension> symmetric_dimensions() const override { return {{nodes_, true, true}, {gpus_, true, true}}; }
+  [[nodiscard]] ChipId chip_at(LinkId link) const override {
+    const int cable = link.value / 2, behind = cable - nodes_ * gpus_;
+    return ChipId{behind < 0 ? cable : behind % nodes_ * gpus_ + behind / nodes_};
+  }
+  [[nodiscard]] LinkId moved_to(LinkId link, ChipId chip) const override {
+    const bool is_inside = link.value / 2 < nodes_ * gpus_;
+    return LinkId{2 * (is_inside ? chip.value : to_rail(chip.value / gpus_, chip.value % gpus_)) + link.value % 2};
+  }
   /// Nodes may change places, and numbers of GPUs.
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override { return {{ChipId{0}, nodes_ * gpus_}}; }
   [[nodiscard]] int link_class(LinkId link) const override {

@@ -527,7 +527,7 @@ Model fold(Model model, Cancellation stop) {
 
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                                   Cancellation stop, std::shared_ptr<const PlayedCalls> calls) {
-  auto torus = fold_torus(lowered, machine, topology, placement, stop, calls);
+  auto torus = fold_by_translations(lowered, machine, topology, placement, stop, calls);
   if (!torus) return torus.error();
   if (*torus) return **std::move(torus);
   auto model = make_model(lowered, machine, topology, placement, stop, std::move(calls));

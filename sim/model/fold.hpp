@@ -23,11 +23,11 @@ Model fold(Model model, Cancellation stop = {});
 /// dimensions, becomes one class. nullopt: no such translation is recognised, or the orbits have more than `most` task instances.
 /// Errors: those of make_model().
 ///   cost    O(tasks + distinct participants * orbits * hops), plus one pass over links and devices
-Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+Expected<std::optional<Model>> fold_by_translations(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                                           Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {},
                                           double most = std::numeric_limits<double>::infinity());
 
-/// The folded model, by fold_torus() or fold(); unfolded if nothing folds. Errors: those of make_model().
+/// The folded model, by fold_by_translations() or fold(); unfolded if nothing folds. Errors: those of make_model().
 Expected<Model> make_folded_model(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                                   Cancellation stop = {}, std::shared_ptr<const PlayedCalls> calls = {});
 

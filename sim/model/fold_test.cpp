@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "sim/engine/table/test_agreement.hpp"
+#include "sim/model/test_shifts.hpp"
 #include "sim/model/translations.hpp"
 #include "sim/schedule/text.hpp"
 #include "sim/topology/twisted_torus.hpp"
@@ -81,7 +82,7 @@ TEST_P(FoldingRandomSchedules, OfFarFlowsOnAnyTopology) {
 // ---- Tori, without writing them out ---------------------------------------------------------------------------------------------------
 
 /// Whole shifts by constants without guards: the same from every device.
-TEST(FoldTorus, IsTheFoldedModelOfRandomShifts) {
+TEST(FoldByTranslations, IsTheFoldedModelOfRandomShifts) {
   Folds seen;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -111,7 +112,7 @@ TEST(FoldTorus, IsTheFoldedModelOfRandomShifts) {
       for (int before = 0; before < t; ++before)
         if (rng.below(4) == 0) w.task(task).after.push_back(after(TaskId{before}));
     }
-    const auto torus = fold_torus(w.schedule, machine, pod.grid, pod.placement);
+    const auto torus = fold_by_translations(w.schedule, machine, pod.grid, pod.placement);
     ASSERT_TRUE(torus && *torus) << to_text(w.schedule);
     const auto model = make_model(w.schedule, machine, pod.grid, pod.placement);
     ASSERT_TRUE(model);
@@ -124,7 +125,7 @@ TEST(FoldTorus, IsTheFoldedModelOfRandomShifts) {
   EXPECT_GE(seen.into_one, 300);
 }
 
-TEST(FoldTorus, SendsAntipodalShiftsTheWayOfTheirSign) {
+TEST(FoldByTranslations, SendsAntipodalShiftsTheWayOfTheirSign) {
   // By +2 and by -2 on a ring of four reach the same device, on different links.
   const SmallSystem pod = small_system(testing::plain_machine(), {4});
   Writer w{pod.mesh};
@@ -137,30 +138,16 @@ TEST(FoldTorus, SendsAntipodalShiftsTheWayOfTheirSign) {
       << "two flows per link, of 100 ns each if uncontended";
 }
 
-/// Factors of `n` in some order, none of them 1.
-std::vector<int> random_factors(int n, Rng& rng) {
-  std::vector<int> factors;
-  while (n > 1) {
-    int factor = 2;
-    while (n % factor != 0) ++factor;
-    if (!factors.empty() && rng.below(2) == 0)
-      factors[rng.below(factors.size())] *= factor;
-    else
-      factors.insert(factors.begin() + static_cast<std::ptrdiff_t>(rng.below(factors.size() + 1)), factor);
-    n /= factor;
-  }
-  return factors;
-}
-
 /// Shifts along axes and factors of axes that lie anyhow on a torus with open dimensions among others; some guarded, some by coordinates.
-TEST(FoldTorus, ByTranslationsIsTheFoldedModel) {
+TEST(FoldByTranslations, ByTranslationsIsTheFoldedModel) {
   Folds seen;
-  int translated = 0, guarded = 0, skewed = 0, by_dimension = 0;
+  int translated = 0;
+  testing::ShiftKinds kinds;
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng{seed, stream_of("translations")};
     const int devices = std::vector{8, 12, 16, 16, 18, 24, 32, 36}[rng.below(8)];
-    std::vector<int> extents = random_factors(devices, rng);
+    std::vector<int> extents = testing::random_factors(devices, rng);
     while (extents.size() > 3) extents[0] *= extents.back(), extents.pop_back();
     Machine machine = testing::costly_machine(rng);
     std::vector<GridDimension> dimensions;
@@ -168,57 +155,24 @@ TEST(FoldTorus, ByTranslationsIsTheFoldedModel) {
     const World world{machine,
                       std::make_shared<Grid>(*Grid::make(dimensions, machine.chip.injection_bandwidth, machine.chip.ejection_bandwidth)),
                       *place_row_major(*Mesh::make({{"x", devices, true}}), *Grid::make(dimensions))};
-    std::vector<MeshAxis> axes;
-    for (const int size : random_factors(devices, rng)) axes.push_back({std::string(1, static_cast<char>('a' + axes.size())), size, rng.below(4) > 0});
-    for (MeshAxis& axis : axes)
-      if (seed % 2 == 0)
-        for (const int size : random_factors(axis.size, rng)) axis.factors.push_back({size, rng.below(2) == 0});
-    Writer w{axes};
-    const BufferId a = w.scratch("a", {1000});
-    for (int t = 0, count = rng.between(1, 6); t < count; ++t) {
-      AxisView axis = w.axis(static_cast<int>(rng.below(axes.size())));
-      if (rng.below(3) == 0)
-        for (const int stride : {1, 2, 4})
-          if (axis.size % (2 * stride) == 0 && rng.below(2) == 0) axis = {axis.axis, stride, 2};
-      const AxisView other = w.axis(static_cast<int>(rng.below(axes.size())));
-      Affine by{rng.between(-axis.size, axis.size)};
-      if (rng.below(6) == 0 && other.axis != axis.axis && w.schedule.mesh.wraps(axis)) by.terms.push_back({other, 1}), ++skewed;
-      const std::int64_t size = rng.between(1, 400);
-      Guard where;
-      const bool turns = !axes[static_cast<std::size_t>(axis.axis)].factors.empty() && rng.below(2) == 0;
-      if (turns) {
-        axis = w.axis(axis.axis);
-        by = rng.between(-(axis.size - 1), axis.size - 1);
-        if (rng.below(5) == 0) where = between(other, 0, rng.between(1, other.size)), ++guarded;
-        ++by_dimension;
-      } else if (!w.schedule.mesh.wraps(axis)) {
-        by.constant = rng.between(-(axis.size - 1), axis.size - 1);
-        where = between(axis, std::max<std::int64_t>(0, -by.constant), axis.size - std::max<std::int64_t>(0, by.constant));
-      } else if (rng.below(5) == 0) {
-        where = between(other, 0, rng.between(1, other.size)), ++guarded;
-      }
-      const TaskId task = w.add("t" + std::to_string(t), shift(axis, std::move(by), part(a, 0, size), part(a, 500, size)), {}, where);
-      std::get<Shift>(w.task(task).op).by_dimension = turns;
-      for (int before = 0; before < t; ++before)
-        if (rng.below(3) == 0) w.task(task).after.push_back(after(TaskId{before}));
-    }
-    testing::turn_routes(w.schedule, static_cast<int>(extents.size()), rng);
-    const auto torus = fold_torus(w.schedule, machine, *world.topology, world.placement);
-    const auto model = make_model(w.schedule, machine, *world.topology, world.placement);
+    Schedule schedule = testing::random_shifts(testing::random_axes_of(devices, seed % 2 == 0, rng), kinds, rng);
+    testing::turn_routes(schedule, static_cast<int>(extents.size()), rng);
+    const auto torus = fold_by_translations(schedule, machine, *world.topology, world.placement);
+    const auto model = make_model(schedule, machine, *world.topology, world.placement);
     if (!torus || !*torus || !model) continue;
     ++translated;
-    EXPECT_EQ((*torus)->nodes(), fold(*model).nodes()) << "no class is missed\n" << to_text(w.schedule);
-    ASSERT_TRUE(testing::folded_is_unfolded(*model, **torus, seen)) << to_text(w.schedule);
+    EXPECT_EQ((*torus)->nodes(), fold(*model).nodes()) << "no class is missed\n" << to_text(schedule);
+    ASSERT_TRUE(testing::folded_is_unfolded(*model, **torus, seen)) << to_text(schedule);
   }
   EXPECT_GE(translated, 500);
   EXPECT_GE(seen.partly, 200);
-  EXPECT_GE(guarded, 100);
-  EXPECT_GE(skewed, 50);
-  EXPECT_GE(by_dimension, 500);
+  EXPECT_GE(kinds.guarded, 100);
+  EXPECT_GE(kinds.skewed, 50);
+  EXPECT_GE(kinds.by_dimension, 500);
 }
 
 /// The same all-to-all by dimension: all devices send the same ways. Half round a dimension of even size they take turns by parity.
-TEST(FoldTorus, AnAllToAllByDimensionIsOneClassPerParity) {
+TEST(FoldByTranslations, AnAllToAllByDimensionIsOneClassPerParity) {
   for (const auto& [extents, expected] : {std::pair{std::vector{5, 3}, 1U}, {std::vector{6, 3}, 2U}, {std::vector{6, 4}, 4U}, {std::vector{4, 2, 4}, 4U}}) {
     int devices = 1;
     for (const int extent : extents) devices *= extent;
@@ -236,7 +190,7 @@ TEST(FoldTorus, AnAllToAllByDimensionIsOneClassPerParity) {
 }
 
 /// Device c of row r goes k further in all ranks: on the torus, rows are equivalent; where both ways round are equally long, those of one parity.
-TEST(FoldTorus, AnAllToAllOfAllRanksFoldsByRows) {
+TEST(FoldByTranslations, AnAllToAllOfAllRanksFoldsByRows) {
   const SmallSystem pod = small_system(testing::plain_machine(), {6, 4}, true, {{"x", 24}});
   for (const int most : {2, 23}) {
     Writer w{pod.mesh};
@@ -245,7 +199,7 @@ TEST(FoldTorus, AnAllToAllOfAllRanksFoldsByRows) {
     Folds seen;
     EXPECT_TRUE(folding_changes_nothing(w.schedule, world_of(pod), seen));
     EXPECT_EQ(classes(pod, w.schedule), most == 2 ? 4U : 8U);
-    const auto within = [&](double instances) { return fold_torus(w.schedule, pod.machine, pod.grid, pod.placement, {}, {}, instances)->has_value(); };
+    const auto within = [&](double instances) { return fold_by_translations(w.schedule, pod.machine, pod.grid, pod.placement, {}, {}, instances)->has_value(); };
     EXPECT_TRUE(within(8 * most));
     EXPECT_FALSE(within(4 * most - 1)) << "left to whoever refuses what is too large";
   }
@@ -256,15 +210,16 @@ TEST(Translations, TakeRoutesToRoutes) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Rng rng{seed, stream_of("routes")};
     std::vector<GridDimension> dimensions;
-    std::vector<int> steps;
+    std::vector<int> extents, steps;
     for (int d = 0, count = rng.between(1, 3); d < count; ++d) {
       const int extent = rng.between(1, 8);
       dimensions.push_back({extent, true, {}});
+      extents.push_back(extent);
       steps.push_back(extent > 2 && extent % 2 == 0 && rng.below(2) == 0 ? 2 : extent <= 2 || extent % 2 != 0 ? 1 : extent);
     }
     const auto limit = [&] { return rng.below(2) == 0 ? unlimited<BytesPerSecond> : BytesPerSecond{1e9}; };
     const Grid grid = *Grid::make(dimensions, limit(), limit());
-    const Translations translations{grid, steps};
+    const Translations translations{grid, extents, steps};
     const ChipId from{rng.between(0, grid.chips() - 1)}, to{rng.between(0, grid.chips() - 1)};
     // Where the translation of `from` to the lowest takes `to`.
     std::vector<int> there = grid.coordinates(to);

@@ -9,35 +9,33 @@
 
 namespace podsim {
 
-Translations::Translations(const Grid& grid, std::vector<int> steps) : grid_{grid}, steps_{std::move(steps)}, strides_(steps_.size()) {
+Translations::Translations(const Symmetry& symmetry, std::vector<int> extents, std::vector<int> steps)
+    : symmetry_{symmetry}, extents_{std::move(extents)}, steps_{std::move(steps)}, strides_(steps_.size()) {
   int stride = 1;
   for (std::size_t d = steps_.size(); d-- > 0;) {
-    const int extent = grid.dimensions()[d].extent;
-    PODSIM_ASSERT(extent % steps_[d] == 0);
+    PODSIM_ASSERT(extents_[d] % steps_[d] == 0);
     strides_[d] = stride;
-    stride *= extent;
-    size_ *= static_cast<std::uint32_t>(extent / steps_[d]);
+    stride *= extents_[d];
+    size_ *= static_cast<std::uint32_t>(extents_[d] / steps_[d]);
   }
 }
 
 ChipId Translations::lowest(ChipId chip) const {
   int result = 0;
-  for (std::size_t d = 0; d < steps_.size(); ++d) result += chip.value / strides_[d] % grid_.dimensions()[d].extent % steps_[d] * strides_[d];
+  for (std::size_t d = 0; d < steps_.size(); ++d) result += chip.value / strides_[d] % extents_[d] % steps_[d] * strides_[d];
   return ChipId{result};
 }
 
-LinkId Translations::lowest(LinkId link) const { return taken_along(link, grid_.chip_at(link)); }
+LinkId Translations::lowest(LinkId link) const { return taken_along(link, symmetry_.chip_at(link)); }
 
 LinkId Translations::taken_along(LinkId link, ChipId chip) const {
-  const int from = grid_.chip_at(link).value;
+  const int from = symmetry_.chip_at(link).value;
   int to = 0;
-  bool turned = false;
   for (std::size_t d = 0; d < steps_.size(); ++d) {
-    const int extent = grid_.dimensions()[d].extent, at = chip.value / strides_[d] % extent, back = at - at % steps_[d];
+    const int extent = extents_[d], at = chip.value / strides_[d] % extent, back = at - at % steps_[d];
     to += (from / strides_[d] % extent - back + extent) % extent * strides_[d];
-    turned |= extent == 2 && back % 2 != 0 && grid_.dimension_of(link) == static_cast<int>(d);
   }
-  return grid_.moved_to(link, ChipId{to}, turned);
+  return symmetry_.moved_to(link, ChipId{to});
 }
 
 namespace {
@@ -55,16 +53,19 @@ bool commute(const Addition& a, const Addition& b) {
   return larger.modulus % smaller.modulus == 0 && larger.step % smaller.modulus == 0;  // the larger one changes only what is above the other
 }
 
+using Dimensions = std::vector<Symmetry::Dimension>;
+
 class Finder {
  public:
-  Finder(const Schedule& schedule, const Grid& grid) : schedule_{schedule}, grid_{grid} {
+  Finder(const Schedule& schedule, const Symmetry& symmetry, const Dimensions& dimensions) : schedule_{schedule}, symmetry_{symmetry} {
     int stride = 1;
     for (std::size_t a = schedule.mesh.axes().size(); a-- > 0;) axis_strides_.insert(axis_strides_.begin(), stride), stride *= schedule.mesh.axes()[a].size;
     stride = 1;
-    for (std::size_t d = grid.dimensions().size(); d-- > 0;) strides_.insert(strides_.begin(), stride), stride *= grid.dimensions()[d].extent;
-    for (const GridDimension& dimension : grid.dimensions()) {
+    for (std::size_t d = dimensions.size(); d-- > 0;) strides_.insert(strides_.begin(), stride), stride *= dimensions[d].extent;
+    for (const Symmetry::Dimension& dimension : dimensions) {
       extents_.push_back(dimension.extent);
-      steps_.push_back(dimension.wraps || dimension.extent <= 2 ? 1 : dimension.extent);
+      steps_.push_back(dimension.turns ? 1 : dimension.extent);
+      has_two_ways_.push_back(dimension.turns && !dimension.permutes && dimension.extent > 2);
     }
   }
 
@@ -75,7 +76,7 @@ class Finder {
       if (steps_ == extents_) break;
     }
     if (steps_ == extents_) return std::nullopt;
-    return Translations{grid_, steps_};
+    return Translations{symmetry_, extents_, steps_};
   }
 
  private:
@@ -123,7 +124,7 @@ class Finder {
       enlarge([&](std::size_t d, const Addition& by) {
         if (!commute(by, {distance, stride * view.size})) return false;
         const bool is_dimension = stride == strides_[d] && view.size == extents_[d], is_beside = stride >= by.modulus || stride * view.size <= strides_[d];
-        const bool may_tie = extents_[d] > 2 && grid_.dimensions()[d].wraps && (is_dimension ? 2 * digit == extents_[d] : !is_beside);
+        const bool may_tie = has_two_ways_[d] && (is_dimension ? 2 * digit == extents_[d] : !is_beside);
         return !may_tie || by.step / strides_[d] % 2 == 0;
       });
     }
@@ -133,7 +134,7 @@ class Finder {
   /// that is just this dimension, the sign of the shift does.)
   [[nodiscard]] bool may_tie(std::size_t d, const AxisView& view, std::int64_t distance, bool constant) const {
     const std::int64_t extent = extents_[d], stride = strides_[d], end = stride_of(view) * view.size;
-    if (extent % 2 != 0 || extent == 2 || !grid_.dimensions()[d].wraps || end <= stride) return false;
+    if (extent % 2 != 0 || !has_two_ways_[d] || end <= stride) return false;
     for (const AxisView& whole : {view, schedule_.mesh.whole(view.axis)})
       if (stride_of(whole) == stride && whole.size == extent) return false;
     if (!constant || end % stride != 0) return true;
@@ -146,23 +147,63 @@ class Finder {
   }
 
   const Schedule& schedule_;
-  const Grid& grid_;
+  const Symmetry& symmetry_;
   std::vector<int> axis_strides_, strides_;  // of axes and dimensions in the chip index
   std::vector<int> extents_, steps_;         // per dimension
+  std::vector<bool> has_two_ways_;           // per dimension: round a ring
   std::set<std::pair<std::int64_t, std::int64_t>> views_;         // that values depend on: stride and end
   std::set<std::tuple<AxisView, std::int64_t, bool>> shifts_;     // seen: distance, whether it is the same everywhere
   std::set<std::pair<AxisView, std::int64_t>> turns_;             // of dimensions by digits
 };
 
+/// Strides in the chip index at which the axes of a mesh end, or with `dimensions` the dimensions that they fold.
+std::set<int> ends_of(const Mesh& mesh, bool dimensions) {
+  std::set<int> ends;
+  int stride = 1;
+  for (int axis = static_cast<int>(mesh.axes().size()); axis-- > 0; stride *= mesh.whole(axis).size) {
+    ends.insert(stride);
+    if (dimensions)
+      for (const AxisView& view : mesh.factors(axis)) ends.insert(stride * view.stride);
+  }
+  return ends;
+}
+
+/// The same chips: what permutes is cut at these strides, where they divide it.
+Dimensions cut(const Dimensions& dimensions, const std::set<int>& ends) {
+  Dimensions result;
+  int end = 1;  // stride of the dimension before
+  for (const Symmetry::Dimension& dimension : dimensions) end *= dimension.extent;
+  for (const Symmetry::Dimension& dimension : dimensions) {
+    const int stride = end / dimension.extent;
+    if (dimension.permutes)
+      for (auto at = ends.rbegin(); at != ends.rend(); ++at)
+        if (*at > stride && *at < end && end % *at == 0 && *at % stride == 0) {
+          result.push_back({end / *at, true, true});
+          end = *at;
+        }
+    result.push_back({end / stride, dimension.turns, dimension.permutes});
+    end = stride;
+  }
+  return result;
+}
+
+bool is_row_major(const Placement& placement) {
+  for (std::size_t d = 0; d < placement.chip_of.size(); ++d)
+    if (placement.chip_of[d].index() != d) return false;
+  return placement.core_of.empty() && placement.speed.empty();
+}
+
 }  // namespace
 
 std::optional<Translations> translations_of(const Schedule& lowered, const Topology& topology, const Placement& placement) {
-  const Grid* grid = topology.plain_grid();
-  if (grid == nullptr || grid->chips() != lowered.mesh.devices() || !placement.core_of.empty() || !placement.speed.empty()) return std::nullopt;
-  for (std::size_t d = 0; d < placement.chip_of.size(); ++d)
-    if (placement.chip_of[d].index() != d) return std::nullopt;
+  const Symmetry* symmetry = topology.symmetry();
+  if (symmetry == nullptr || topology.chips() != lowered.mesh.devices() || !is_row_major(placement)) return std::nullopt;
   if (lowered.programs.size() != 1 || size_of(lowered.programs.front().devices) != lowered.mesh.devices()) return std::nullopt;
-  return Finder{lowered, *grid}.run();
+  const Dimensions dimensions = symmetry->symmetric_dimensions();
+  std::optional<Translations> most = Finder{lowered, *symmetry, cut(dimensions, ends_of(lowered.mesh, false))}.run();
+  if (std::ranges::none_of(dimensions, &Symmetry::Dimension::permutes)) return most;
+  std::optional<Translations> finer = Finder{lowered, *symmetry, cut(dimensions, ends_of(lowered.mesh, true))}.run();
+  return finer && (!most || finer->size() > most->size()) ? std::move(finer) : std::move(most);
 }
 
 }  // namespace podsim

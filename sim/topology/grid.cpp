@@ -185,6 +185,12 @@ int Grid::direction(LinkId link) const {
   return dimensions_[at(slot / 2)].extent == 2 ? slot / 2 * 2 : slot;
 }
 
+std::vector<Symmetry::Dimension> Grid::symmetric_dimensions() const {
+  std::vector<Symmetry::Dimension> dimensions;
+  for (const GridDimension& dimension : dimensions_) dimensions.push_back({dimension.extent, dimension.wraps || dimension.extent <= 2, false});
+  return dimensions;
+}
+
 ChipId Grid::chip_at(LinkId link) const {
   const int directions = 2 * static_cast<int>(dimensions_.size());
   if (is_hop(link)) return ChipId{link.value / directions};
@@ -192,9 +198,14 @@ ChipId Grid::chip_at(LinkId link) const {
   return ChipId{link.value % chips_};
 }
 
-LinkId Grid::moved_to(LinkId link, ChipId chip, bool turned) const {
-  const int directions = 2 * static_cast<int>(dimensions_.size()), by = chip.value - chip_at(link).value;
-  if (is_hop(link)) return LinkId{(link.value + by * directions) ^ (turned ? 1 : 0)};
+// The one cable of an extent of 2 is the + link of one end and the - link of the other.
+LinkId Grid::moved_to(LinkId link, ChipId chip) const {
+  const int directions = 2 * static_cast<int>(dimensions_.size()), from = chip_at(link).value, by = chip.value - from;
+  if (is_hop(link)) {
+    const auto d = at(direction(link) / 2);
+    const bool turned = dimensions_[d].extent == 2 && chip.value / strides_[d] % 2 != from / strides_[d] % 2;
+    return LinkId{(link.value + by * directions) ^ (turned ? 1 : 0)};
+  }
   return LinkId{link.value + (link.value >= first_inner() ? 2 : 1) * by};
 }
 

@@ -20,7 +20,7 @@ struct GridDimension {
 ///             increasing from even coordinates on the dimension, decreasing from odd ones. A grid routed by endpoints has one route for each
 ///             pair of chips, as networks whose nodes look at a packet's addresses alone: ties as if antipodal_sign were 0
 ///   cost      route O(hops), everything else O(dimensions); no memory per chip
-class Grid final : public Topology {
+class Grid final : public Topology, public Symmetry {
  public:
   /// Errors: no or more than 4 dimensions, an extent below 1, more than 2^24 chips.
   /// `inner`: between the two devices of a chip; absent or unlimited: no link.
@@ -38,10 +38,6 @@ class Grid final : public Topology {
   /// A number for the link's direction: 2 * dimension + (0 for +, 1 for -; extent 2: 0); then one number each for injection, ejection and inner
   /// links. On a torus the links of one direction are equivalent: each is a translation of any other.
   [[nodiscard]] int direction(LinkId link) const;
-  /// The chip that a link leaves; of an ejection link, the chip that it enters.
-  [[nodiscard]] ChipId chip_at(LinkId link) const;
-  /// The link that is at `chip` what `link` is at its own. `turned`: with the sign of its direction changed, as between the ends of an extent of 2.
-  [[nodiscard]] LinkId moved_to(LinkId link, ChipId chip, bool turned) const;
   [[nodiscard]] BytesPerSecond injection() const { return injection_; }
   [[nodiscard]] BytesPerSecond ejection() const { return ejection_; }
 
@@ -52,6 +48,10 @@ class Grid final : public Topology {
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override;
   [[nodiscard]] const Grid* grid() const override { return this; }
   [[nodiscard]] const Grid* plain_grid() const override { return by_endpoints_ ? nullptr : this; }  // closed forms know shifts by their sign
+  [[nodiscard]] const Symmetry* symmetry() const override { return plain_grid(); }
+  [[nodiscard]] std::vector<Symmetry::Dimension> symmetric_dimensions() const override;
+  [[nodiscard]] ChipId chip_at(LinkId link) const override;
+  [[nodiscard]] LinkId moved_to(LinkId link, ChipId chip) const override;
   [[nodiscard]] bool closes(int dimension) const override { return dimensions_[static_cast<std::size_t>(dimension)].wraps; }
   [[nodiscard]] bool parts_close(int /*dimension*/) const override { return false; }
   [[nodiscard]] std::optional<LinkId> inner_link(ChipId chip, int core) const override;

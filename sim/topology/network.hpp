@@ -18,11 +18,10 @@ struct Cable {
   friend bool operator==(const Cable&, const Cable&) = default;
 };
 
-/// A closed form of a regular network: routes without a search, and its classes of equivalent chips and links. Cable i has links 2i (from -> to) and
+/// A closed form of a regular network: routes without a search, how its chips are alike, and its classes of equivalent chips and links. Cable i has links 2i (from -> to) and
 /// 2i + 1 (back). The routes must equal those that Network finds by search; a test compares them.
-class Wiring {
+class Wiring : public Symmetry {
  public:
-  virtual ~Wiring() = default;
   /// Appends the links from one chip to another.
   virtual void route(ChipId from, ChipId to, std::vector<LinkId>& links) const = 0;
   /// As in Topology.
@@ -49,6 +48,7 @@ class Network final : public Topology {
   [[nodiscard]] LinkParameters link(LinkId link) const override { return links_[link.index()].parameters; }
   [[nodiscard]] std::optional<int> dimension_of(LinkId link) const override { return links_[link.index()].dimension; }
   [[nodiscard]] bool is_hop(LinkId) const override { return true; }
+  [[nodiscard]] const Symmetry* symmetry() const override { return wiring_.get(); }
   [[nodiscard]] std::vector<ChipClass> chip_classes() const override;
   [[nodiscard]] int link_class(LinkId link) const override { return wiring_ == nullptr ? link.value : wiring_->link_class(link); }
   Status route(ChipId from, ChipId to, const RouteOptions& options, std::vector<LinkId>& links) const override;

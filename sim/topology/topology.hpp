@@ -57,6 +57,26 @@ struct SliceParts {
   const SliceJoin& join;
 };
 
+/// How the chips of a topology are alike. They are row-major over the dimensions, dimension 0 most significant. To turn a dimension is to add the same number to the coordinate of
+/// every chip along it, round its end.
+class Symmetry {
+ public:
+  struct Dimension {
+    int extent = 1;
+    /// Turning it keeps the parameters of all links and all routes, but for those where both ways round are equally long: these go by the parity of coordinates.
+    bool turns = false;
+    /// Any permutation of its coordinates does, and there is one way only: as over a switch.
+    bool permutes = false;
+  };
+
+  virtual ~Symmetry() = default;
+  [[nodiscard]] virtual std::vector<Dimension> symmetric_dimensions() const = 0;
+  /// The chip that a link leaves, of one that enters a chip from a switch that chip; of one between switches a chip behind them. What turns a dimension, but not by nothing, moves all links.
+  [[nodiscard]] virtual ChipId chip_at(LinkId link) const = 0;
+  /// The link that is at `chip` what `link` is at its own.
+  [[nodiscard]] virtual LinkId moved_to(LinkId link, ChipId chip) const = 0;
+};
+
 /// Interface of every topology. Nodes are the chips, followed by the switches if there are any. All link ids are below link_slots(), so they can
 /// index arrays; some ids may be unused.
 class Topology {
@@ -75,6 +95,8 @@ class Topology {
   [[nodiscard]] virtual const Grid* grid() const { return nullptr; }
   /// This topology if it is an unchanged grid, for which closed forms hold; null if it is twisted, damaged or part of a larger topology.
   [[nodiscard]] virtual const Grid* plain_grid() const { return nullptr; }
+  /// How its chips are alike; null if that is not known.
+  [[nodiscard]] virtual const Symmetry* symmetry() const { return nullptr; }
   /// Whether the step from the last coordinate of a dimension of the slice to the first is like any other step, so that a mesh axis along it wraps.
   /// By default every dimension closes, as over switches.
   [[nodiscard]] virtual bool closes(int /*dimension*/) const { return true; }

@@ -6,9 +6,12 @@
 #include <charconv>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 #include "algorithms/collectives/builder.hpp"
 #include "sim/base/text.hpp"
+#include "sim/topology/grid.hpp"
 #include "workloads/collectives.hpp"
 
 namespace podsim {
@@ -173,6 +176,38 @@ std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective,
     if (factors && !by_itself) add(true, factors_of(mesh, collective).size());
   }
   return result;
+}
+
+namespace {
+
+/// The first dimension of the grid that is like the one that this view is, which has all of its chips; behind those a number for each view that is none.
+std::size_t like(const AxisView& view, std::size_t number, const Mesh& mesh, const Grid& grid) {
+  int stride = view.stride;
+  for (int axis = view.axis + 1; axis < static_cast<int>(mesh.axes().size()); ++axis) stride *= mesh.whole(axis).size;
+  const std::vector<GridDimension>& dimensions = grid.dimensions();
+  int below = 1;
+  for (std::size_t d = dimensions.size(); d-- > 0; below *= dimensions[d].extent) {
+    if (below != stride || dimensions[d].extent != view.size || mesh.wraps(view) != (dimensions[d].wraps || view.size <= 2)) continue;
+    return static_cast<std::size_t>(std::ranges::find(dimensions, dimensions[d]) - dimensions.begin());
+  }
+  return dimensions.size() + number;
+}
+
+}  // namespace
+
+void leave_out_alike(std::vector<Lowering>& candidates, const System& system, const Mesh& mesh, const Collective& collective) {
+  const Grid* grid = system.topology->plain_grid();
+  if (grid == nullptr || grid->chips() != mesh.devices() || !system.placement.core_of.empty() || !system.placement.speed.empty()) return;
+  for (std::size_t device = 0; device < system.placement.chip_of.size(); ++device)
+    if (system.placement.chip_of[device].index() != device) return;
+  std::set<std::tuple<std::string_view, bool, std::vector<std::size_t>>> seen;
+  std::erase_if(candidates, [&](const Lowering& lowering) {
+    const std::vector<AxisView> axes = lowering.on_factors ? factors_of(mesh, collective) : collective.axes;
+    std::vector<std::size_t> alike;
+    for (std::size_t a = 0; a < axes.size(); ++a) alike.push_back(like(axes[a], a, mesh, *grid));
+    alike = in_order(alike, order_of(lowering, mesh, collective).value_or(AxisOrder{}));
+    return !seen.emplace(lowering.algorithm->name, lowering.on_factors, std::move(alike)).second;
+  });
 }
 
 namespace {

@@ -43,6 +43,9 @@ CollectiveChooser chooser_of(const Lowering& lowering, const ChunkRule& chunks, 
 /// collective along one axis (collective_strategy.hpp) is among them.
 std::vector<Lowering> candidates(const Mesh& mesh, const Collective& collective, const CellRule& cells = {});
 
+/// Leaves of candidates that differ in the order of axes alone, and these are dimensions of a torus or mesh that are alike, the first: they take as long.
+void leave_out_alike(std::vector<Lowering>& candidates, const System& system, const Mesh& mesh, const Collective& collective);
+
 /// Whether a number of chunks matters.
 bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind);
 

@@ -114,6 +114,7 @@ class Cheapest {
   /// not); cancelled work.
   Expected<std::optional<ChosenLowering>> find() {
     std::vector<Lowering> all = candidates(alone_.mesh, collective_, cells_);
+    leave_out_alike(all, system_, alone_.mesh, collective_);
     std::erase_if(all, [&](const Lowering& lowering) {
       return !has_its_switches(lowering, system_, alone_.mesh, collective_) || another_does_as_well(lowering, alone_.mesh, collective_);
     });
@@ -131,7 +132,7 @@ class Cheapest {
     }
     if (auto ok = play_waiting(); !ok) return ok.error();
     for (const std::size_t c : large)
-      if (!best_) {
+      if (!best_ && !beyond_limit_) {
         if (auto tried = attempt(all[c], c, std::numeric_limits<double>::infinity()); !tried) return tried.error();
         if (auto ok = play_waiting(); !ok) return ok.error();
       }

@@ -415,6 +415,32 @@ TEST(Cheapest, AlongSeveralAxesIsNotSlowerThanAlongOneOverTheSameWires) {
     }
 }
 
+TEST(Cheapest, MeshesThatSplitDimensionsOfATorusGoAlongTheSameWires) {
+  const auto along = [](const std::string& mesh, const std::string& bytes) { return test::json_of("run --machine tpu_v4 --slice 8x8x4 --topology torus --collective all-reduce --mesh " + mesh + " --bytes " + bytes); };
+  for (const std::string bytes : {"4KiB", "256MiB"}) {
+    const auto one = along("x=256", bytes);
+    for (const std::string mesh : {"a=128,b=2", "a=2,b=128", "a=16,b=16"}) {
+      const auto several = along(mesh, bytes);
+      EXPECT_LE(several["makespan_s"], one["makespan_s"]) << mesh << ": " << several["algorithm"] << " and " << one["algorithm"];
+    }
+  }
+}
+
+TEST(Cheapest, OrdersOfDimensionsThatAreAlikeAreTriedOnce) {
+  const auto tried = [](const std::string& topology, const std::string& slice) {
+    const System pod = testing::system_with({{"machine", "tpu_v4"}, {"slice", slice}, {"topology", topology}});
+    const auto schedule = collective_schedule(pod.mesh, CollectiveKind::all_reduce, {pod.mesh.whole(0), pod.mesh.whole(1), pod.mesh.whole(2)}, Bytes{1 << 20}, DType::f32);
+    const auto& collective = std::get<Collective>(schedule->programs.front().tasks.front().op);
+    std::vector<Lowering> all = candidates(pod.mesh, collective);
+    leave_out_alike(all, pod, pod.mesh, collective);
+    return std::ranges::count_if(all, [](const Lowering& lowering) { return lowering.algorithm->name == "hierarchical"; });
+  };
+  EXPECT_EQ(tried("torus", "4x4x4"), 1);
+  EXPECT_EQ(tried("mesh", "4x4x4"), 1);
+  EXPECT_EQ(tried("torus", "4x4x8"), 3);
+  EXPECT_EQ(tried("torus", "2x4x8"), 6);
+}
+
 TEST(Cheapest, AsOneAxisCanBeAskedForByItsName) {
   const std::string on = "run --machine tpu_v4 --slice 2x4 --mesh a=2,b=4 --collective broadcast --bytes 16MiB";
   const auto found = test::json_of(on);

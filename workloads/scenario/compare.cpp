@@ -15,73 +15,14 @@
 #include "workloads/scenario/collective_candidates.hpp"
 #include "workloads/scenario/faults.hpp"
 #include "workloads/scenario/plan_choice.hpp"
+#include "workloads/scenario/planned_variants.hpp"
 #include "workloads/scenario/port_bound.hpp"
-#include "workloads/scenario/renamed_axes.hpp"
 
 namespace podsim {
 
 namespace {
 
 constexpr double most_of_collective = 2e6;  // task instances where not every row is wanted, as of a candidate that `auto` plays: some seconds
-
-/// A variant as it is to be simulated.
-struct PlannedVariant {
-  const Variant* variant = nullptr;
-  Expected<PosedProblem> posed;
-  std::size_t same_as = 0;  // an earlier one, or itself
-  Expected<Row> row;
-  bool is_chosen = false;  // by `auto`: the fastest of its system, but for others that are as fast
-  bool slower = false;  // than the best: it was not simulated to its end
-  bool is_large = false;  // a collective that is not played where another will do
-  struct Like {
-    const ComparedSystem* on = nullptr;
-    const PlannedVariant* variant = nullptr;
-  };
-  Like like{};  // what takes as long on an earlier system, whose axes have other names
-  bool is_to_play = true;
-};
-
-/// The earlier variant of the same collective that names what `auto` chose.
-PlannedVariant* named_before(std::vector<PlannedVariant>& planned, const Problem& chosen) {
-  const auto named = std::find_if(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
-    return other.posed && chosen.collectives.chosen && !other.posed->problem.collectives.chosen && other.posed->problem.collectives == chosen.collectives &&
-           other.posed->problem.schedule == chosen.schedule;
-  });
-  return named == planned.end() ? nullptr : &*named;
-}
-
-/// An earlier variant whose row would be equal.
-const PlannedVariant* equal_before(const std::vector<PlannedVariant>& planned, const Problem& problem) {
-  const auto equal = std::find_if(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
-    return other.posed && other.posed->problem.summary.algorithm == problem.summary.algorithm && other.posed->problem.schedule == problem.schedule;
-  });
-  return equal == planned.end() ? nullptr : &*equal;
-}
-
-std::vector<PlannedVariant> plan_all(const ComparedSystem& on, const RunOptions& options) {
-  std::vector<PlannedVariant> planned;
-  for (const Variant& variant : on.variants) {
-    if (options.stopped()) break;
-    options.tell(on.name + " " + variant.name);
-    PlannedVariant plan{&variant, pose(on.system, variant.problem, options), planned.size(), cancelled_work()};
-    if (plan.posed) {
-      const Problem& problem = plan.posed->problem;
-      plan.is_chosen = problem.collectives.chosen.has_value();
-      if (PlannedVariant* named = variant.unless_named ? named_before(planned, problem) : nullptr) {
-        named->is_chosen = true;
-        continue;
-      }
-      const auto same = std::find_if(planned.begin(), planned.end(), [&](const PlannedVariant& other) {
-        return other.posed && other.posed->problem.collectives == problem.collectives && other.posed->problem.schedule == problem.schedule;
-      });
-      if (same != planned.end()) plan.same_as = same->same_as;
-      if (const PlannedVariant* equal = variant.unless_same ? equal_before(planned, problem) : nullptr)
-        plan.posed = Diagnostic{{}, fmt::format("the same algorithms as {}: {}", equal->variant->name, problem.summary.algorithm)};
-    }
-    planned.push_back(std::move(plan));
-  }
-  return planned;
-}
 
 Expected<Row> finished_row(Expected<Run> run) {
   if (!run) return run.error();
@@ -111,52 +52,12 @@ Status skip(std::string what, const Diagnostic& why, std::vector<Skipped>& skipp
   return success();
 }
 
-/// With broken cables there are several ways to run a problem (faults.hpp).
-bool has_alternatives(const ComparedSystem& on) { return !on.system.faults.broken.empty(); }
-
-/// A system's variants.
-struct PlannedSystem {
-  const ComparedSystem* on;
-  std::vector<PlannedVariant> variants;
-};
-/// One of them.
+/// One that is to be played.
 struct Planned {
   const ComparedSystem* on;
   PlannedVariant* plan;
   std::vector<const Variant*> variants;  // that have its row
 };
-
-/// On each system the variants that take as long as on an earlier one, whose axes have other names.
-void find_likes(std::vector<PlannedSystem>& systems) {
-  for (std::size_t s = 0; s < systems.size(); ++s)
-    for (std::size_t e = 0; e < s; ++e) {
-      const System &earlier = systems[e].on->system, &system = systems[s].on->system;
-      if (!differ_in_axis_names_only(earlier, system)) continue;
-      for (std::size_t p = 0; p < systems[s].variants.size(); ++p)
-        for (std::size_t q = 0; q < systems[e].variants.size(); ++q) {
-          PlannedVariant &plan = systems[s].variants[p], &other = systems[e].variants[q];
-          const auto may_be = [](const PlannedVariant& one) { return one.is_to_play && one.posed && !one.posed->problem.summary.on_mesh; };  // on its own axes
-          if (plan.same_as == p && other.same_as == q && may_be(plan) && may_be(other) && other.posed->problem.collectives == plan.posed->problem.collectives &&
-              is_same_collective(earlier, other.variant->problem, system, plan.variant->problem))
-            plan.like = {systems[e].on, &other}, plan.is_to_play = false;
-        }
-    }
-}
-
-/// Gives those their rows that take as long as others. What is to be played then: where the other does not run, this one says why in its own words.
-void take_rows(std::vector<PlannedSystem>& systems) {
-  for (PlannedSystem& system : systems)
-    for (PlannedVariant& plan : system.variants) {
-      plan.is_to_play = false;
-      const auto [on, other] = plan.like;
-      if (other == nullptr) continue;
-      plan.slower = other->slower, plan.is_large = other->is_large;
-      if (other->row)
-        plan.row = with_axes_of(*other->row, on->system, system.on->system);
-      else
-        plan.is_to_play = !other->slower && !other->is_large;
-    }
-}
 
 /// Those that are played together.
 using Together = std::vector<Planned>;
@@ -168,13 +69,13 @@ std::vector<Together> to_play(std::span<PlannedSystem> systems) {
   for (PlannedSystem& system : systems)
     for (std::size_t p = 0; p < system.variants.size(); ++p) {
       PlannedVariant& plan = system.variants[p];
-      if (!plan.posed || plan.same_as != p || !plan.is_to_play) continue;
+      if (!plan.posed || plan.slower || plan.is_named || plan.same_as != p || !plan.is_to_play) continue;
       const auto group = std::find_if(groups.begin(), groups.end(), [&](const Together& others) {
         return !has_alternatives(*system.on) && others.back().on != system.on && others.front().plan->variant->name == plan.variant->name;
       });
       Planned planned{system.on, &plan, {}};
       for (const PlannedVariant& other : system.variants)
-        if (other.same_as == p && other.posed) planned.variants.push_back(other.variant);
+        if (other.same_as == p && other.posed && !other.is_named) planned.variants.push_back(other.variant);
       if (group == groups.end())
         groups.push_back({std::move(planned)});
       else
@@ -301,7 +202,8 @@ Expected<ComparedRows> rows_of(const PlannedSystem& system) {
   ComparedRows result;
   for (const PlannedVariant& plan : system.variants) {
     const auto& row = system.variants[plan.same_as].row;
-    if (plan.posed && system.variants[plan.same_as].slower) {
+    if (plan.is_named) continue;
+    if (plan.slower || (plan.posed && system.variants[plan.same_as].slower)) {
       result.slower.push_back(plan.variant);
       continue;
     }
@@ -382,9 +284,7 @@ std::vector<Together> all_to_play(const std::vector<const ComparedSystem*>& syst
 }
 
 std::vector<Expected<ComparedRows>> simulate_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options, BestTimes& best) {
-  std::vector<PlannedSystem> planned;
-  for (const ComparedSystem* on : systems) planned.push_back({on, has_workloads(*on) ? std::vector<PlannedVariant>{} : plan_all(*on, options)});
-  find_likes(planned);
+  std::vector<PlannedSystem> planned = plan_variants(systems, options);
   play_all(all_to_play(systems, planned), options, best);
   take_rows(planned);
   play_all(all_to_play(systems, planned), options, best);

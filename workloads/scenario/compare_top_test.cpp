@@ -73,6 +73,49 @@ TEST(CompareTop, LeavesOutWhatHasMillionsOfTaskInstancesIfAnotherAlgorithmRuns) 
   EXPECT_EQ(rows_by("64x8", "channels", 1).rows.size(), 1U) << "2.1 million, but nothing else runs";
 }
 
+/// On each of several topologies, whose meshes are searched, `auto` is as fast as on the fastest of its meshes alone, on the first that is so fast; no row where a name says the same.
+TEST(CompareSearch, AutoIsThatOfTheFastestMesh) {
+  int as_named = 0, by_itself = 0;
+  for (const char* bytes : {"4KiB", "64MiB"})
+    for (const char* algorithm : {"auto", "all"}) {
+      SCOPED_TRACE(std::string{bytes} + " " + algorithm);
+      const auto setup = read_comparison(testing::fields({{"machine", "tpu_v4"}, {"slice", "2x2x4,2x8"}, {"topology", "torus,crossbar,fat-tree:4"}, {"collective", "all-reduce"}, {"bytes", bytes},
+                                                          {"algorithm", algorithm}}), std::vector<std::vector<Override>>(1));
+      ASSERT_TRUE(setup) << to_text(setup.error());
+      const auto searched = compare(setup->systems, {});
+      ASSERT_TRUE(searched) << to_text(searched.error());
+      std::map<std::size_t, std::pair<double, std::string>> fastest;  // by topology: time and mesh
+      for (ComparedSystem on : setup->systems) {
+        ASSERT_TRUE(on.is_mesh_searched);
+        on.is_mesh_searched = false;
+        for (Variant& variant : on.variants) variant.unless_named = false;
+        const auto alone = compare({on}, {});
+        ASSERT_TRUE(alone) << to_text(alone.error());
+        for (const Row& row : alone->rows) {
+          if (!row.problem.algorithm.starts_with("auto")) continue;
+          const auto [known, is_first] = fastest.try_emplace(on.topology, row.result.makespan_s, to_text(on.system.mesh));
+          if (!is_first && row.result.makespan_s < known->second.first) known->second = {row.result.makespan_s, to_text(on.system.mesh)};
+        }
+      }
+      for (const RankedGroup& topology : searched->by_system) {
+        const auto& [time, mesh] = fastest.at(setup->systems[topology.system].topology);
+        const auto found = std::ranges::find_if(topology.rows, [](const Row& row) { return row.problem.algorithm.starts_with("auto"); });
+        if (found == topology.rows.end()) {
+          EXPECT_DOUBLE_EQ(topology.rows.front().result.makespan_s, time) << "by a name";
+          ++as_named;
+          continue;
+        }
+        std::string own;
+        for (const auto& [axis, size] : found->result.mesh) own += (own.empty() ? "" : ",") + axis + "=" + std::to_string(size);
+        EXPECT_DOUBLE_EQ(found->result.makespan_s, time);
+        EXPECT_EQ(own, mesh);
+        ++by_itself;
+      }
+    }
+  EXPECT_GE(as_named, 2);
+  EXPECT_GE(by_itself, 12);
+}
+
 int plays = 0;
 constexpr EngineEntry counting{"des", "des, counting its plays", true, [](const Model& model, const RunControl& control) {
                                  ++plays;

@@ -1,6 +1,8 @@
 // Chooses what a problem leaves open, by simulation: a pass of its own, before the problem has a schedule.
 #pragma once
 
+#include <optional>
+
 #include "workloads/scenario/problem.hpp"
 #include "workloads/scenario/run_options.hpp"
 #include "workloads/tuning/tuner.hpp"
@@ -23,5 +25,12 @@ struct PosedProblem {
 };
 /// system_for(); choose_plan() if the plan is open, choose_program_plan() of a program, choose_layers() of a training step; make_problem(); choose_collectives() if it is one collective by `auto`. Errors: theirs.
 Expected<PosedProblem> pose(const System& system, const ProblemSpec& spec, const RunOptions& options);
+
+/// pose() of a collective by `auto` that takes no longer than `limit` by des. nullopt: it takes longer.
+struct PosedWithin {
+  PosedProblem posed;
+  Picoseconds time;
+};
+Expected<std::optional<PosedWithin>> pose_within(Picoseconds limit, const System& system, const CollectiveSpec& spec, const RunOptions& options);
 
 }  // namespace podsim

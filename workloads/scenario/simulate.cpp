@@ -141,7 +141,7 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
   }
   if (folds) {
     const double most = options.force ? std::numeric_limits<double>::infinity() : options.most_instances;
-    auto torus = fold_torus(lowered, system.machine, *system.topology, system.placement, stop, calls, most);
+    auto torus = fold_by_translations(lowered, system.machine, *system.topology, system.placement, stop, calls, most);
     if (!torus) return torus.error();
     if (*torus) return **std::move(torus);
   }

@@ -135,7 +135,7 @@ void join_links(const Orbits& orbits, Model& model) {
 
 }  // namespace
 
-Expected<std::optional<Model>> fold_torus(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
+Expected<std::optional<Model>> fold_by_translations(const Schedule& lowered, const Machine& machine, const Topology& topology, const Placement& placement,
                                           Cancellation stop, std::shared_ptr<const PlayedCalls> calls, double most) {
   if (lowered.mesh.devices() == 1) return std::optional<Model>{};
   auto translations = translations_of(lowered, topology, placement);
