@@ -11,6 +11,7 @@
 
 #include "algorithms/collectives/builder.hpp"
 #include "sim/base/text.hpp"
+#include "sim/topology/bisection.hpp"
 #include "sim/topology/grid.hpp"
 #include "workloads/collectives.hpp"
 
@@ -225,9 +226,18 @@ double least_latency(const System& system, const Mesh& mesh, const AxisView& axi
   return least;
 }
 
+/// Each chip sends a part to every other one, in an all-reduce twice. Zero of any other algorithm or topology.
+double least_of_all_to_all(const Lowering& lowering, const System& system, const Collective& collective, Bytes input) {
+  const Grid* grid = system.topology->plain_grid();
+  if (lowering.algorithm->name != "direct" || lowering.on_factors || collective.axes.size() != 1 || grid == nullptr || grid->chips() != collective.axes.front().size) return 0;
+  const double others = grid->chips() - 1, size = static_cast<double>(input.count());
+  const double sent = collective.kind == CollectiveKind::all_gather ? others * size : others / grid->chips() * size * (collective.kind == CollectiveKind::all_reduce ? 2 : 1);
+  return sent / all_to_all_bound(*grid).count() * (1 - 1e-9);
+}
+
 }  // namespace
 
-Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective) {
+Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective, Bytes input) {
   using Kind = CollectiveKind;
   const bool gathers = collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter || collective.kind == Kind::all_reduce;
   if (!gathers) return {};
@@ -240,7 +250,7 @@ Seconds least_time(const Lowering& lowering, const System& system, const Mesh& m
     devices *= axis.size;
   }
   if (lowering.algorithm->name == "channels" && !axes.empty()) time = (devices - 1) * least;
-  return Seconds{collective.kind == Kind::all_reduce ? 2 * time : time};
+  return Seconds{std::max(collective.kind == Kind::all_reduce ? 2 * time : time, least_of_all_to_all(lowering, system, collective, input))};
 }
 
 bool has_its_switches(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective) {

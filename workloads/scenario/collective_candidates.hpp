@@ -49,8 +49,9 @@ void leave_out_alike(std::vector<Lowering>& candidates, const System& system, co
 /// Whether a number of chunks matters.
 bool takes_chunks(const CollectiveAlgorithmEntry& algorithm, CollectiveKind kind);
 
-/// A lower bound on the time: the transfers that must follow each other, times the least latency between neighbours along their axes.
-Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective);
+/// A lower bound on the time: the transfers that must follow each other, times the least latency between neighbours along their axes; of `direct` between all
+/// chips of a torus or mesh what the cuts take. `input`: bytes on a device.
+Seconds least_time(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective, Bytes input);
 
 /// Whether the first device shares switches that add up with all others along the axes on which the algorithm needs it.
 bool has_its_switches(const Lowering& lowering, const System& system, const Mesh& mesh, const Collective& collective);

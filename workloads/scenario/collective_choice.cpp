@@ -179,7 +179,7 @@ class Cheapest {
   Expected<bool> attempt(const Lowering& lowering, std::size_t rank, double most) {
     if (choosing_.stopped()) return cancelled_work();
     choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
-    if (is_beyond(least_time(lowering, system_, alone_.mesh, collective_) > to_seconds(least_))) return true;
+    if (is_beyond(least_time(lowering, system_, alone_.mesh, collective_, bytes_of(alone_.programs.front(), collective_.input)) > to_seconds(least_))) return true;
     if (least_transfers(lowering, alone_.mesh, collective_) * size_of(alone_.programs.front().devices) > most) return false;
     auto lowered = lowered_by(lowering);
     if (!lowered) {
