@@ -427,18 +427,40 @@ TEST(Cheapest, MeshesThatSplitDimensionsOfATorusGoAlongTheSameWires) {
 }
 
 TEST(Cheapest, OrdersOfDimensionsThatAreAlikeAreTriedOnce) {
-  const auto tried = [](const std::string& topology, const std::string& slice) {
-    const System pod = testing::system_with({{"machine", "tpu_v4"}, {"slice", slice}, {"topology", topology}});
+  const auto tried = [](const std::string& topology, const std::string& slice, const std::string& mesh) {
+    const System pod = testing::system_with({{"machine", "tpu_v4"}, {"slice", slice}, {"topology", topology}, {"mesh", mesh}});
     const auto schedule = collective_schedule(pod.mesh, CollectiveKind::all_reduce, {pod.mesh.whole(0), pod.mesh.whole(1), pod.mesh.whole(2)}, Bytes{1 << 20}, DType::f32);
     const auto& collective = std::get<Collective>(schedule->programs.front().tasks.front().op);
     std::vector<Lowering> all = candidates(pod.mesh, collective);
     leave_out_alike(all, pod, pod.mesh, collective);
     return std::ranges::count_if(all, [](const Lowering& lowering) { return lowering.algorithm->name == "hierarchical"; });
   };
-  EXPECT_EQ(tried("torus", "4x4x4"), 1);
-  EXPECT_EQ(tried("mesh", "4x4x4"), 1);
-  EXPECT_EQ(tried("torus", "4x4x8"), 3);
-  EXPECT_EQ(tried("torus", "2x4x8"), 6);
+  EXPECT_EQ(tried("torus", "4x4x4", "a=4,b=4,c=4"), 1);
+  EXPECT_EQ(tried("mesh", "4x4x4", "a=4,b=4,c=4"), 1);
+  EXPECT_EQ(tried("torus", "4x4x8", "a=4,b=4,c=8"), 3);
+  EXPECT_EQ(tried("torus", "2x4x8", "a=2,b=4,c=8"), 6);
+  EXPECT_EQ(tried("torus", "8x8", "a=4,b=2,c=8"), 6) << "part of a dimension is not like the other one";
+}
+
+TEST(Cheapest, NoBoundIsAboveTheTime) {
+  int bound = 0;  // by more than latencies
+  for (const std::string topology : {"torus", "mesh"})
+    for (const std::string slice : {"8", "4x4", "2x8", "2x4x4"})
+      for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather})
+        for (const std::int64_t bytes : {std::int64_t{4096}, std::int64_t{64} << 20}) {
+          const System own = testing::system_with({{"machine", "tpu_v4"}, {"slice", slice}, {"topology", topology}});
+          const int chips = own.mesh.devices();
+          const System pod = testing::system_with({{"machine", "tpu_v4"}, {"slice", slice}, {"topology", topology}, {"mesh", "x=" + std::to_string(chips)}});
+          const auto schedule = collective_schedule(pod.mesh, kind, {pod.mesh.whole(0)}, Bytes{bytes}, DType::f32);
+          const Program& program = schedule->programs.front();
+          const auto& collective = std::get<Collective>(program.tasks.front().op);
+          const Seconds least = least_time(*lowering_named("direct"), pod, pod.mesh, collective, bytes_of(program, collective.input));
+          const auto run = test::json_of("run --machine tpu_v4 --algorithm direct --slice " + slice + " --topology " + topology + " --mesh x=" + std::to_string(chips) + " --collective " +
+                                         std::string{name_of(kind)} + " --bytes " + std::to_string(bytes));
+          EXPECT_LE(least.count(), run["makespan_s"].get<double>()) << slice << " " << topology << " " << name_of(kind) << " " << bytes;
+          bound += least.count() > 0.5 * run["makespan_s"].get<double>() ? 1 : 0;
+        }
+  EXPECT_GE(bound, 12);
 }
 
 TEST(Cheapest, AsOneAxisCanBeAskedForByItsName) {
