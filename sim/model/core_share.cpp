@@ -1,7 +1,9 @@
 #include "sim/model/core_share.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -56,8 +58,37 @@ class Sharer {
     return result;
   }
 
+  using Key = std::vector<std::uint64_t>;
+
+  /// What the durations of an operation follow from: layers and microbatches repeat the same ones. nullopt: from tasks of other programs, too.
+  std::optional<Key> key_of(const Operation& operation) const {
+    const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+    Key key;
+    for (auto task = operation.tasks.begin(); task != operation.tasks.end(); ++task) {
+      const std::uint32_t participants = model_.deployment.programs[program_].participants[*task];
+      const Participants& who = model_.deployment.participants[participants];
+      if (!who.to_task.empty() || !who.from_task.empty()) return std::nullopt;
+      const TaskCost& cost = costs_[*task];
+      const auto traits = static_cast<std::uint64_t>(cost.kind) + (cost.on_core ? 4 : 0) + (tasks_[*task].origin ? 8 : 0);
+      key.insert(key.end(), {participants, traits, cost.routing, bits(cost.work.count()), bits(cost.delay.count()), bits(cost.flow_bytes), bits(cost.reduction.count())});
+      for (const Edge& edge : tasks_[*task].after)
+        if (const auto before = std::lower_bound(operation.tasks.begin(), task, edge.task.index()); before != task && *before == edge.task.index())
+          key.push_back(static_cast<std::uint64_t>(task - before) * 16 + static_cast<std::uint64_t>(edge.gates) * 4 + static_cast<std::uint64_t>(edge.done));
+      key.push_back(0);  // no edge leads to the task itself
+    }
+    return key;
+  }
+
+  const std::vector<Seconds>& durations(const Operation& operation) {
+    const auto key = key_of(operation);
+    if (!key) return others_ = longest(operation);
+    const auto [known, is_new] = known_.try_emplace(*key);
+    if (is_new) known->second = longest(operation);
+    return known->second;
+  }
+
   /// Per node, the longest path through the operation's own tasks there: its duration while nobody else uses a link.
-  std::vector<Seconds> durations(const Operation& operation) {
+  std::vector<Seconds> longest(const Operation& operation) {
     const Deployment& deployment = model_.deployment;
     ends_.assign(operation.tasks.size() * nodes_, {});
     std::vector<Seconds> longest(nodes_), begin(nodes_);
@@ -140,15 +171,17 @@ class Sharer {
   void add_up() {
     shares_.first.resize(nodes_);
     shares_.behind.resize(costs_.size());
-    for (const CoreShares::Piece& piece : shares_.pieces)
+    for (const CoreShares::Piece& piece : shares_.pieces) {
+      const auto behind = std::lower_bound(core_.begin(), core_.end(), piece.place);
       for (std::size_t l = 0; l < nodes_; ++l) {
         if (piece.time[l] == Seconds{}) continue;
-        auto after = std::lower_bound(core_.begin(), core_.end(), piece.place);
+        auto after = behind;
         while (after != core_.begin() && !model_.deployment.who(program_, *std::prev(after)).does(l)) --after;
         std::vector<Seconds>& sums = after == core_.begin() ? shares_.first : shares_.behind[*std::prev(after)];
         sums.resize(nodes_);
         sums[l] += piece.time[l];
       }
+    }
   }
 
   const Model& model_;
@@ -158,6 +191,8 @@ class Sharer {
   std::size_t nodes_;
   std::vector<std::size_t> core_;  // tasks on the core
   std::vector<Seconds> ends_;      // of an operation's tasks, by node
+  std::map<Key, std::vector<Seconds>> known_;
+  std::vector<Seconds> others_;    // of an operation without a key
   CoreShares shares_;
 };
 

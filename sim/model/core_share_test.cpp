@@ -60,6 +60,38 @@ TEST(CoreShare, IsOfTheCollectivesOwnDurationNotOfTheSumOverItsDirections) {
   EXPECT_THAT(pieces_of(pod, gather_between_works(pod, 0, false)), ::testing::ElementsAre("0:300"));
 }
 
+TEST(CoreShare, OperationsThatDifferInTheirEdgesOrSizesLastAsLongAsAlone) {
+  struct Shape {
+    bool chained = false;
+    std::int64_t second = 100;
+  };
+  const SmallSystem pod = small_system(sharing_machine(1), {4});
+  const auto pieces = [&](const std::vector<Shape>& shapes) {
+    Writer w{pod.mesh};
+    const BufferId a = w.scratch("a", {8000});
+    const AxisView x = w.axis(0);
+    for (int c = 0; const Shape& shape : shapes) {
+      const TaskId launch = w.add("launch", Local{LocalKind::launch, {}, {}, 1, Unit::dma});
+      const TaskId plus = w.add("plus", shift(x, 1, part(a, 0, 300), part(a, 300, 300)), {after(launch)});
+      const TaskId again = w.add("again", shift(x, 1, part(a, 1200, shape.second), part(a, 2400, shape.second)), {after(shape.chained ? plus : launch)});
+      for (const TaskId task : {launch, plus, again}) w.task(task).origin = Origin{c, CollectiveKind::all_gather, x, Bytes{1200}};
+      ++c;
+    }
+    std::vector<std::string> times;
+    for (const std::string& piece : pieces_of(pod, w.schedule)) times.push_back(piece.substr(piece.find(':') + 1));
+    return times;
+  };
+  const std::vector<Shape> shapes{{false, 100}, {true, 100}, {true, 200}, {false, 900}, {true, 100}, {false, 100}};
+  std::vector<std::string> alone;
+  for (const Shape& shape : shapes) {
+    ASSERT_EQ(pieces({shape}).size(), 1U);
+    alone.push_back(pieces({shape}).front());
+  }
+  EXPECT_EQ(pieces(shapes), alone);
+  EXPECT_NE(alone[0], alone[1]);
+  EXPECT_NE(alone[1], alone[2]);
+}
+
 TEST(CoreShare, ComesInEqualPiecesBehindTheWorkThatTheCollectiveGoesOnBeside) {
   const SmallSystem pod = small_system(sharing_machine(0.5), {4});
   EXPECT_THAT(pieces_of(pod, gather_between_works(pod, 2, true)), ::testing::ElementsAre("0:100", "5:100", "6:100"));
