@@ -32,6 +32,9 @@ struct RunControl {
   /// A run that is certain to end later may stop early, marked `interrupted`. A run that ends by then is complete. simgrid knows no
   /// limit and runs to the end.
   Picoseconds limit = end_of_clock;
+  /// Of a run that goes event by event, as where thousands of flows share links: its events, and flows that were given a rate, some million a second. One that needs more
+  /// is interrupted and `is_long`; its makespan is then what it takes at least.
+  std::int64_t most_work = std::numeric_limits<std::int64_t>::max();
 };
 
 /// A timing engine: computes when everything happens. Equal models give equal timelines.

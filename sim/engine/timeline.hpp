@@ -51,6 +51,7 @@ class Timeline {
   std::string_view pass;      // of des, how it was computed: max-plus, mixed (flows that meet apart) or events
   std::int64_t finished = 0;  // activities
   bool interrupted = false;   // cancelled, or past its limit: times of unfinished activities are meaningless, the makespan is the time reached
+  bool is_long = false;       // interrupted by RunControl::most_work
 
  private:
   [[nodiscard]] std::size_t position(std::size_t activity) const { return activities_.empty() ? activity : position_among_some(activity); }

@@ -172,8 +172,8 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
   if (comparison->slower > 0)
     told.notes.push_back(fmt::format("{} more {} longer than the best {}", comparison->slower, comparison->slower == 1 ? "variant takes" : "variants take", top));
   if (comparison->large > 0)
-    told.notes.push_back(fmt::format("{} {} on meshes where {} of more than two million task instances, as another mesh of the topology has fewer: left out; --force simulates {}", comparison->large,
-                                     comparison->large == 1 ? "variant" : "variants", comparison->large == 1 ? "it is one" : "they are", comparison->large == 1 ? "it" : "them"));
+    told.notes.push_back(fmt::format("{} {} not simulated on every mesh: on some {} large (more than two million task instances), or long to simulate and slower than `auto`; --force simulates {} there, too", comparison->large,
+                                     comparison->large == 1 ? "variant is" : "variants are", comparison->large == 1 ? "it is" : "they are", comparison->large == 1 ? "it" : "them"));
   told.rows = std::move(comparison->rows);
   for (const auto* skipped : {&setup->skipped, &comparison->skipped})
     for (const Skipped& entry : *skipped) told.skipped.push_back({entry.what, to_text(in_options(entry.why))});

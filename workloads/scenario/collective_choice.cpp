@@ -83,10 +83,8 @@ double transfers_of(const Schedule& lowered) {
   return transfers;
 }
 
-/// What a run takes at least: its busiest link, and the longest path of tasks as if they shared nothing.
-Picoseconds least_of(const Model& model, const RunOptions& options) {
-  return std::max(time_of_busiest_link(model), least_makespan(model, options.control.stop).value_or(Picoseconds{}));
-}
+/// What a run takes at least: the longest path of tasks as if they shared nothing.
+Picoseconds longest_path(const Model& model, const RunOptions& options) { return least_makespan(model, options.control.stop).value_or(Picoseconds{}); }
 
 /// A collective by itself, and the fastest way found so far to lower it.
 class Cheapest {
@@ -153,13 +151,15 @@ class Cheapest {
   /// A candidate before it is played. The model points to the schedule.
   struct Prepared {
     Schedule lowered;
-    Model model;
+    CostedModel costed;
   };
   /// One that is played when all have been looked at. A million task instances are a gigabyte: only the most promising candidate keeps its model.
   struct Waiting {
     Candidate candidate;
-    Picoseconds least;
+    Picoseconds least;         // by its busiest link
+    bool has_paths = false;    // and by the longest path of its tasks
     std::unique_ptr<Prepared> prepared{};
+    friend bool operator<(const Waiting& a, const Waiting& b) { return std::tie(a.least, a.candidate.turn) < std::tie(b.least, b.candidate.turn); }
   };
 
   [[nodiscard]] Expected<Schedule> lowered_by(const Lowering& lowering) const { return lower(alone_, chooser_of(lowering, chunks_, cells_)); }
@@ -167,12 +167,23 @@ class Cheapest {
   /// nullptr: it does not run on the system, or is too large.
   Expected<std::unique_ptr<Prepared>> prepare(Schedule lowered) {
     auto prepared = std::make_unique<Prepared>(Prepared{std::move(lowered), {}});
-    auto model = model_on(system_, prepared->lowered, choosing_);
+    auto costed = costed_model_on(system_, prepared->lowered, choosing_);
+    if (!costed && !is_of_input(costed.error().cause)) return costed.error();
+    if (!costed) too_large_ = costed.error();
+    if (!costed) return std::unique_ptr<Prepared>{};
+    prepared->costed = *std::move(costed);
+    return prepared;
+  }
+
+  /// False: too large.
+  Expected<bool> fold_if_not_yet(Prepared& prepared) {
+    if (prepared.costed.is_folded) return true;
+    auto model = folded_model(std::move(prepared.costed), choosing_);
     if (!model && !is_of_input(model.error().cause)) return model.error();
     if (!model) too_large_ = model.error();
-    if (!model) return std::unique_ptr<Prepared>{};
-    prepared->model = *std::move(model);
-    return prepared;
+    if (!model) return false;
+    prepared.costed = {*std::move(model), true};
+    return true;
   }
 
   /// False: not tried, as it has more than `most` transfers. One of many task instances waits for play_waiting().
@@ -191,38 +202,60 @@ class Cheapest {
     if (!prepared) return prepared.error();
     const Candidate candidate{lowering, rank, tried_++};
     if (*prepared == nullptr) return true;
-    if ((*prepared)->model.deployment.activities() <= most_at_once) {
-      if (auto ok = play(candidate, (*prepared)->model); !ok) return ok.error();
+    const Model& model = (*prepared)->costed.model;
+    if (model.deployment.activities() <= most_at_once) {
+      if (auto folded = fold_if_not_yet(**prepared); !folded) return folded.error();
+      if (auto ok = play(candidate, model); !ok) return ok.error();
       return true;
     }
-    const Picoseconds least = least_of((*prepared)->model, choosing_);
+    const Picoseconds least = time_of_busiest_link(model);
     if (is_beyond(least > least_)) return true;
-    const bool is_first = std::ranges::all_of(waiting_, [&](const Waiting& other) { return least < other.least; });
-    if (is_first)
-      for (Waiting& other : waiting_) other.prepared.reset();
-    waiting_.push_back({candidate, least, is_first ? *std::move(prepared) : nullptr});
+    add({candidate, least, false, *std::move(prepared)});
     return true;
   }
 
-  /// The one that may be the fastest first.
+  void add(Waiting added) {
+    const bool is_first = std::ranges::all_of(waiting_, [&](const Waiting& other) { return added < other; });
+    if (is_first)
+      for (Waiting& other : waiting_) other.prepared.reset();
+    else
+      added.prepared.reset();
+    waiting_.push_back(std::move(added));
+  }
+
+  /// The one that may be the fastest first: it is played if it still is when the paths of its tasks are known.
   Status play_waiting() {
-    std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) { return a.least < b.least; });
-    for (Waiting& waiting : std::exchange(waiting_, {})) {
+    while (!waiting_.empty()) {
       if (choosing_.stopped()) return cancelled_work();
-      if (is_beyond(waiting.least > least_)) break;  // so are the others
-      const Lowering& lowering = waiting.candidate.lowering;
-      choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
-      if (waiting.prepared == nullptr) {
-        auto lowered = lowered_by(lowering);
-        if (!lowered) return lowered.error();
-        auto prepared = prepare(*std::move(lowered));
-        if (!prepared) return prepared.error();
-        waiting.prepared = *std::move(prepared);
-        PODSIM_ASSERT(waiting.prepared != nullptr);  // it was there before
-      }
-      if (auto ok = play(waiting.candidate, waiting.prepared->model); !ok) return ok;
-      waiting.prepared.reset();
+      const auto first = std::min_element(waiting_.begin(), waiting_.end());
+      Waiting next = std::move(*first);
+      waiting_.erase(first);
+      if (is_beyond(next.least > least_)) break;  // so are the others
+      if (auto ok = play_first(std::move(next)); !ok) return ok;
     }
+    waiting_.clear();
+    return success();
+  }
+
+  Status play_first(Waiting first) {
+    const Lowering& lowering = first.candidate.lowering;
+    choosing_.tell(fmt::format("choosing how to lower {}: {}", name_of(collective_.kind), name_of(lowering, alone_.mesh, collective_)));
+    if (first.prepared == nullptr) {
+      auto lowered = lowered_by(lowering);
+      if (!lowered) return lowered.error();
+      auto prepared = prepare(*std::move(lowered));
+      if (!prepared) return prepared.error();
+      first.prepared = *std::move(prepared);
+      PODSIM_ASSERT(first.prepared != nullptr);  // it was there before
+    }
+    auto folded = fold_if_not_yet(*first.prepared);
+    if (!folded) return folded.error();
+    if (!*folded) return success();
+    const Model& model = first.prepared->costed.model;
+    if (first.has_paths || model.deployment.activities() <= most_at_once) return play(first.candidate, model);
+    first.least = std::max(first.least, longest_path(model, choosing_));
+    first.has_paths = true;
+    add(std::move(first));
     return success();
   }
 

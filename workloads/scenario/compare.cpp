@@ -92,26 +92,80 @@ double least_instances(const PosedProblem& posed) {
   return least_transfers(*lowering, posed.problem.schedule.mesh, std::get<Collective>(program.tasks.front().op)) * size_of(program.devices);
 }
 
+/// What the fastest collective takes that `auto` chose: whoever asks for all algorithms need not wait for the slowest ones.
+struct AutoTime {
+  Picoseconds time = end_of_clock;
+  std::int64_t most_work = RunControl{}.most_work;  // of others, on each mesh of the topology
+};
+/// By group and system; by group and topology where meshes are searched.
+using AutoKey = std::tuple<std::size_t, std::size_t, const ComparedSystem*>;
+using AutoTimes = std::map<AutoKey, AutoTime>;
+
+AutoKey auto_key(const ComparedSystem& on, std::size_t group) { return {group, on.topology, on.is_mesh_searched ? nullptr : &on}; }
+
+AutoTimes auto_times(const std::vector<PlannedSystem>& systems, const RunOptions& options) {
+  AutoTimes times;
+  for (const PlannedSystem& system : systems)
+    for (const PlannedVariant& plan : system.variants) {
+      if (!plan.auto_time) continue;
+      const std::size_t topology = system.on->topology;
+      const auto meshes = std::ranges::count_if(systems, [&](const PlannedSystem& other) { return other.on->topology == topology; });
+      AutoTime& known = times[auto_key(*system.on, plan.variant->group)];
+      known = {std::min(known.time, *plan.auto_time), options.most_work_beside_auto / std::max<std::int64_t>(2, meshes)};
+    }
+  return times;
+}
+
+AutoTime auto_time(const AutoTimes& times, const Planned& planned) {
+  const auto found = times.find(auto_key(*planned.on, planned.plan->variant->group));
+  return found == times.end() ? AutoTime{} : found->second;
+}
+
 /// Those that are too large to be played where another variant will do.
-void find_large(const std::vector<Together>& groups) {
+void find_large(const std::vector<Together>& groups, const AutoTimes& times, bool wants_all) {
   for (const Together& group : groups)
     for (const Planned& planned : group) {
       PlannedVariant& plan = *planned.plan;
+      if (wants_all && auto_time(times, planned).time == end_of_clock) continue;
       const double least = least_instances(*plan.posed);
       plan.is_large = least > most_of_collective;
       if (plan.is_large)
-        plan.row = Diagnostic{{}, fmt::format("at least {:.3g} million task instances; expected less than {:.3g} million where not every row is wanted, or `force` to run it", least * 1e-6, most_of_collective * 1e-6), Cause::too_large};
+        plan.row = Diagnostic{{}, fmt::format("at least {:.3g} million task instances; expected less than {:.3g} million where another algorithm will do, or `force` to run it", least * 1e-6, most_of_collective * 1e-6), Cause::too_large};
     }
+}
+
+Expected<Run> run_of(const Planned& planned, const RunOptions& options) {
+  if (has_alternatives(*planned.on)) return simulate(planned.on->system, planned.plan->variant->problem, options);
+  return simulate(planned.plan->posed->system, planned.plan->posed->problem, options);
 }
 
 void play_one(const Planned& planned, const RunOptions& options, BestTimes& best) {
   const auto& [on, plan, variants] = planned;
   RunOptions within = options;
   within.control.limit = best.limit(*on, variants);
-  auto run = has_alternatives(*on) ? simulate(on->system, plan->variant->problem, within) : simulate(plan->posed->system, plan->posed->problem, within);
-  plan->slower = run && run->timeline.interrupted && !options.stopped();
+  auto run = run_of(planned, within);
+  const bool is_given_up = run && run->timeline.interrupted && !options.stopped();
+  if (is_given_up && run->timeline.is_long) plan->long_least = run->timeline.makespan;
+  plan->slower = is_given_up && !plan->long_least;
   if (run && !run->timeline.interrupted) best.add(*on, variants, run->timeline.makespan);
   plan->row = finished_row(std::move(run));
+}
+
+/// One that is long to play: not to its end, unless it is as fast as what `auto` chose. `wanted`: by then it must have ended.
+void play_long(const Planned& planned, const RunOptions& options, Picoseconds wanted, Picoseconds auto_time) {
+  PlannedVariant& plan = *planned.plan;
+  RunOptions within = options;
+  within.control.limit = std::min(wanted, auto_time);
+  bool is_given_up = *plan.long_least > within.control.limit;
+  if (!is_given_up) {
+    auto run = run_of(planned, within);
+    is_given_up = run && run->timeline.interrupted && !options.stopped();
+    plan.row = finished_row(std::move(run));
+  }
+  plan.slower = is_given_up && (wanted <= auto_time || *plan.long_least > wanted);
+  plan.is_large = is_given_up && !plan.slower;
+  if (plan.is_large)
+    plan.row = Diagnostic{{}, fmt::format("at least {}, longer than what `auto` chose ({}), and long to simulate, as many transfers share links; `force` simulates it", to_text(to_seconds(std::max(*plan.long_least, auto_time))), to_text(to_seconds(auto_time))), Cause::too_large};
 }
 
 /// By the cuts of the topology, but for rounding; zero of what is no collective.
@@ -160,14 +214,14 @@ void play_large(const std::vector<Together>& groups, const RunOptions& options, 
 
 /// With `best.wants_all()` in any order, otherwise in that of the bounds; where these are equal, as on all meshes of a slice with a broken cable, what `auto` chose first, as it tells soonest
 /// how long the others may take.
-void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes& best) {
+void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes& best, const AutoTimes& times) {
   struct Turn {
     Picoseconds bound;
     bool is_later = false;
     std::size_t group = 0;
     auto operator<=>(const Turn&) const = default;
   };
-  if (!best.wants_all() && !options.force) find_large(groups);
+  if (!options.force) find_large(groups, times, best.wants_all());
   std::vector<Turn> order;
   for (std::size_t g = 0; g < groups.size(); ++g)
     if (!groups[g].front().plan->is_large)
@@ -188,11 +242,21 @@ void play_all(std::vector<Together> groups, const RunOptions& options, BestTimes
       for (const Planned& planned : groups[g]) planned.plan->slower = true;
       return;
     }
-    if (groups[g].size() == 1) return play_one(first, each, best);
+    RunOptions own = each;
+    if (!options.force) own.control.most_work = auto_time(times, first).most_work;
+    if (groups[g].size() == 1) return play_one(first, own, best);
     std::vector<const PosedProblem*> problems;
     for (const Planned& planned : groups[g]) problems.push_back(&*planned.plan->posed);
     auto rows = simulate_together(problems, each);
     for (std::size_t r = 0; r < rows.size(); ++r) groups[g][r].plan->row = std::move(rows[r]);
+  });
+  // No best.add() any more: what is given up must not depend on which thread is first.
+  pool.for_each(order.size(), [&](std::size_t i, std::size_t) {
+    const Planned& planned = groups[order[i].group].front();
+    if (!planned.plan->long_least || options.stopped()) return;
+    options.tell(planned.on->name + " " + planned.plan->variant->name);
+    *planned.plan->long_least = std::max(*planned.plan->long_least, order[i].bound);
+    play_long(planned, each, best.limit(*planned.on, planned.variants), auto_time(times, planned).time);
   });
   options.count(0, 0);
   play_large(groups, each, best);
@@ -285,9 +349,10 @@ std::vector<Together> all_to_play(const std::vector<const ComparedSystem*>& syst
 
 std::vector<Expected<ComparedRows>> simulate_on(const std::vector<const ComparedSystem*>& systems, const RunOptions& options, BestTimes& best) {
   std::vector<PlannedSystem> planned = plan_variants(systems, options);
-  play_all(all_to_play(systems, planned), options, best);
+  const AutoTimes times = auto_times(planned, options);
+  play_all(all_to_play(systems, planned), options, best, times);
   take_rows(planned);
-  play_all(all_to_play(systems, planned), options, best);
+  play_all(all_to_play(systems, planned), options, best, times);
   std::vector<Expected<ComparedRows>> results;
   while (results.size() < systems.size()) {
     const std::size_t s = results.size();

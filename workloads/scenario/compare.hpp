@@ -44,7 +44,7 @@ struct ComparedRows {
   std::vector<const Variant*> variants{};  // of each row
   std::vector<Skipped> skipped;
   std::vector<const Variant*> slower{};  // that were not simulated to their end, as others are better
-  std::vector<const Variant*> large{};   // that were skipped for their size, as not every row is wanted
+  std::vector<const Variant*> large{};   // that were skipped as too large or too long to simulate
 };
 Expected<ComparedRows> simulate_variants(const ComparedSystem& on, const RunOptions& options);
 /// The same for systems that differ in the values of their machines only, which may be simulated together. One entry per system.
@@ -61,12 +61,14 @@ struct ComparedResults {
   std::vector<RankedGroup> by_system;  // system by system
   std::vector<Skipped> skipped;
   std::size_t slower = 0;  // variants that are not among the best
-  std::size_t large = 0;   // variants that were skipped for their size on one of the meshes that are searched, but simulated on another
+  std::size_t large = 0;   // variants that were skipped as too large or too long on one of the meshes that are searched, but simulated on another
 };
 /// `top` > 0: only so many rows of each group, the best, and the best of each topology. Where a topology's meshes are searched, one row of each variant: that of its fastest mesh, of equally fast ones the first; of a
 /// block that of the mesh that choose_plan() finds. Variants are then simulated in the order of a lower bound on their times, least_core_time() or those by ports and cuts (port_bound.hpp, cut_bound.hpp), of equal ones what `auto` chose first; those
-/// whose bound is above what is wanted are not, and no run goes on longer than that. What applies to some of the searched meshes is not skipped; without `force` a
-/// collective of more than two million task instances is skipped then, if another one runs on the topology. Errors: as simulate_variants(). If cancelled, the finished rows.
+/// whose bound is above what is wanted are not, and no run goes on longer than that. What applies to some of the searched meshes is not skipped.
+/// Without `force` not every collective is simulated where `auto` is among the variants: not one of more than two million task instances (nor where not every row is wanted, if
+/// another one runs on the topology); nor to its end one that is slower than what `auto` chose and long to simulate (RunOptions::most_work_beside_auto). They are skipped.
+/// Errors: as simulate_variants(). If cancelled, the finished rows.
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top = 0);
 
 }  // namespace podsim

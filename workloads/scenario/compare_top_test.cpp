@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "sim/base/units.hpp"
 #include "sim/engine/des/des_engine.hpp"
 #include "workloads/scenario/read_comparison.hpp"
 #include "workloads/scenario/testing.hpp"
@@ -114,6 +115,64 @@ TEST(CompareSearch, AutoIsThatOfTheFastestMesh) {
     }
   EXPECT_GE(as_named, 2);
   EXPECT_GE(by_itself, 12);
+}
+
+/// What is slower than `auto` and long to simulate is left out with what it takes at least; everything else has its row, with any number of threads. `force`: all have.
+TEST(CompareSearch, LeavesOutWhatIsLongToSimulateIfItIsSlowerThanAuto) {
+  for (const char* topologies : {"mesh,torus", "mesh"}) {  // on searched meshes, and on one
+    SCOPED_TRACE(topologies);
+    const auto setup = read_comparison(testing::fields({{"machine", "tpu_v5p"}, {"slice", "4x4x2"}, {"topology", topologies}, {"collective", "all-reduce"}, {"bytes", "1MiB"}, {"algorithm", "all"}}),
+                                       std::vector<std::vector<Override>>(1));
+    ASSERT_TRUE(setup) << to_text(setup.error());
+    const auto name_of = [&](std::size_t topology, const std::string& algorithm) { return std::to_string(topology) + " " + algorithm.substr(0, algorithm.find(':')); };
+    const auto rows_of = [&](const ComparedResults& results) {
+      std::map<std::string, double> rows;
+      for (const RankedGroup& group : results.by_system)
+        for (const Row& row : group.rows) rows.emplace(name_of(setup->systems[group.system].topology, row.problem.algorithm), row.result.makespan_s);
+      return rows;
+    };
+    RunOptions options;
+    options.force = true;
+    const auto all = compare(setup->systems, options);
+    ASSERT_TRUE(all);
+    const auto of_all = rows_of(*all);
+    options.force = false;
+    options.most_work_beside_auto = 1'000;
+    std::map<std::string, double> of_one_thread;
+    for (const int threads : {1, 3}) {
+      options.threads = threads;
+      const auto some = compare(setup->systems, options);
+      ASSERT_TRUE(some);
+      const auto of_some = rows_of(*some);
+      if (threads == 1) of_one_thread = of_some;
+      EXPECT_EQ(of_some, of_one_thread);
+      std::map<std::string, double> least;
+      for (const Skipped& skipped : some->skipped)
+        if (skipped.why.cause == Cause::too_large) {
+          const std::string text = to_text(skipped.why);
+          const auto at_least = parse_seconds(text.substr(text.find("at least ") + 9, text.find(", longer") - text.find("at least ") - 9), {});
+          ASSERT_TRUE(at_least) << text;
+          const auto on = std::ranges::find_if(setup->systems, [&](const ComparedSystem& system) { return skipped.what.starts_with(system.name + ","); });
+          ASSERT_NE(on, setup->systems.end()) << skipped.what;
+          least.emplace(name_of(on->topology, skipped.what.substr(skipped.what.rfind(" by ") + 4)), at_least->count());
+        }
+      EXPECT_GE(least.size(), 2U);
+      for (const auto& [variant, time] : of_all) {
+        SCOPED_TRACE(variant);
+        if (const auto row = of_some.find(variant); row != of_some.end()) {
+          EXPECT_GE(row->second, time) << "on another mesh at best";
+          continue;
+        }
+        ASSERT_TRUE(least.contains(variant)) << ::testing::PrintToString(least);
+        EXPECT_LE(least.at(variant), time * 1.001) << "printed with four digits";
+        double best = time;
+        for (const auto& [other, other_time] : of_all)
+          if (other.substr(0, 1) == variant.substr(0, 1)) best = std::min(best, other_time);
+        EXPECT_GE(least.at(variant), best * 0.999);
+        EXPECT_GT(time, best);
+      }
+    }
+  }
 }
 
 int plays = 0;

@@ -13,10 +13,10 @@ namespace podsim {
 
 namespace {
 
-/// A collective by `auto` of which only the fastest mesh is wanted. It is the fastest as des has it; another engine may see it otherwise.
-const CollectiveSpec* auto_on_fastest_mesh(const ComparedSystem& on, const Variant& variant, const RunOptions& options) {
+/// A collective by `auto`, whose time is known when it is chosen: as des has it; another engine may see it otherwise.
+const CollectiveSpec* auto_by_des(const ComparedSystem& on, const Variant& variant, const RunOptions& options) {
   const auto* spec = std::get_if<CollectiveSpec>(&variant.problem);
-  const bool is_auto = spec != nullptr && spec->policy.is_auto() && on.is_mesh_searched && !has_alternatives(on) && options.engine == &des_engine();
+  const bool is_auto = spec != nullptr && spec->policy.is_auto() && !has_alternatives(on) && options.engine == &des_engine();
   return is_auto ? spec : nullptr;
 }
 
@@ -67,23 +67,25 @@ class Planner {
     planned_[s].variants = std::move(planned);
   }
 
-  /// What `auto` chooses on a mesh only if it is faster than on those before.
+  /// Of searched meshes what `auto` chooses only if it is faster than on those before.
   PlannedVariant posed(std::size_t s, const Variant& variant) {
     const ComparedSystem& on = *planned_[s].on;
     PlannedVariant plan{&variant, cancelled_work(), 0, cancelled_work()};
-    const CollectiveSpec* spec = auto_on_fastest_mesh(on, variant, options_);
+    const CollectiveSpec* spec = auto_by_des(on, variant, options_);
     if (spec == nullptr) {
       plan.posed = pose(on.system, variant.problem, options_);
       return plan;
     }
-    plan.slower = has_chosen(on, variant);
+    plan.slower = on.is_mesh_searched && has_chosen(on, variant);
     if (plan.slower) return plan;
-    FastestMesh& fastest = fastest_[on_topology(on, variant)];
+    FastestMesh any;
+    FastestMesh& fastest = on.is_mesh_searched ? fastest_[on_topology(on, variant)] : any;
     auto within = pose_within(fastest.limit, on.system, *spec, options_);
     plan.slower = within && !*within;
     if (!within) plan.posed = within.error();
     if (!within || !*within) return plan;
-    plan.posed = std::move((*within)->posed), plan.is_fastest_mesh = true;
+    plan.posed = std::move((*within)->posed), plan.is_fastest_mesh = on.is_mesh_searched;
+    plan.auto_time = (*within)->time;
     fastest = {(*within)->time - Picoseconds{1}, s, false};
     return plan;
   }

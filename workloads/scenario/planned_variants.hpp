@@ -14,11 +14,13 @@ struct PlannedVariant {
   Expected<PosedProblem> posed;
   std::size_t same_as = 0;  // an earlier one of its system, or itself
   Expected<Row> row;
+  std::optional<Picoseconds> auto_time{};  // of what `auto` chose for a collective, by des
   bool is_chosen = false;        // by `auto`: the fastest of its system, but for others that are as fast
   bool is_named = false;         // what `auto` chose is a variant with a name, on this mesh or on the fastest one: this one is no row
   bool is_fastest_mesh = false;  // for what `auto` chose, of those before
   bool slower = false;           // than the best: it was not simulated to its end
-  bool is_large = false;         // a collective that is not played where another will do
+  std::optional<Picoseconds> long_least{};  // of one that is long to play: what it takes at least
+  bool is_large = false;         // not played, or not to its end, where another will do: `row` says why
   struct Like {
     const ComparedSystem* on = nullptr;
     const PlannedVariant* variant = nullptr;

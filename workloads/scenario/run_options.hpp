@@ -26,6 +26,7 @@ struct RunOptions {
   bool write_out_calls = false;               // before collectives are lowered, so that each of them is one of its program
   bool force = false;                         // no limit of task instances
   double most_instances = 100e6;              // without `force`: about twenty seconds and two gigabytes, by events
+  std::int64_t most_work_beside_auto = 10'000'000;  // without `force`, of a comparison: RunControl::most_work of what is slower than `auto`, on all meshes of a topology; half as much on one. Some seconds
   double most_written_out = most_written_out_for_sharing;  // tasks
   double most_left_out = 1e-3;                // of the time: what calls in more tasks may wait for memory and be played all the same
   int threads = 0;                            // simultaneous runs, where there are several; 0: all cores

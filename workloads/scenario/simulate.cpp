@@ -9,6 +9,7 @@
 #include <span>
 
 #include "sim/base/blame.hpp"
+#include "sim/engine/busiest_link.hpp"
 #include "sim/model/fold.hpp"
 #include "sim/model/recost.hpp"
 #include "sim/schedule/calls.hpp"
@@ -108,9 +109,16 @@ Expected<Schedule> write_out_calls(Schedule schedule, const RunOptions& options)
   return inline_calls(std::move(schedule));
 }
 
+/// As if every device did every task.
+double most_instances_of(const Schedule& lowered) {
+  double instances = 0;
+  for (const Program& program : lowered.programs) instances += static_cast<double>(program.tasks.size()) * size_of(program.devices);
+  return instances;
+}
+
 /// Refuses what is too large whatever its routes are, before any is found: of 65,536 devices that alone takes longer than most runs.
 Status check_guarded_size(const Schedule& lowered, const RunOptions& options) {
-  if (options.force) return success();
+  if (options.force || most_instances_of(lowered) <= options.most_instances) return success();
   const FoldedSize size = least_guarded_size(lowered, options.folds());
   if (static_cast<double>(size.instances) <= options.most_instances) return success();
   return too_many(size, lowered.mesh.devices(), static_cast<int>(size.classes) == lowered.mesh.devices(), options);
@@ -130,20 +138,19 @@ Status check_size(const Deployment& deployment, const Placement& placement, cons
 
 }  // namespace
 
-Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls) {
+Expected<CostedModel> costed_model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls) {
   const Cancellation stop = options.control.stop;
-  const bool folds = options.folds();
   if (calls == nullptr && has_calls(lowered)) {
     auto playable = play_calls(system, lowered, options);
     if (!playable) return playable.error();
     if (playable->calls == nullptr) return Diagnostic{{}, "calls cannot be played: " + playable->why_not};
     calls = std::move(playable->calls);
   }
-  if (folds) {
+  if (options.folds()) {
     const double most = options.force ? std::numeric_limits<double>::infinity() : options.most_instances;
-    auto torus = fold_by_translations(lowered, system.machine, *system.topology, system.placement, stop, calls, most);
-    if (!torus) return torus.error();
-    if (*torus) return **std::move(torus);
+    auto folded = fold_by_translations(lowered, system.machine, *system.topology, system.placement, stop, calls, most);
+    if (!folded) return folded.error();
+    if (*folded) return CostedModel{**std::move(folded), true};
   }
   if (auto ok = check_guarded_size(lowered, options); !ok) return ok.error();
   Deployed deployed = deploy(lowered, stop);
@@ -151,11 +158,25 @@ Expected<Model> model_on(const System& system, const Schedule& lowered, const Ru
   if (auto ok = check_size(deployed.deployment, system.placement, options); !ok) return ok.error();
   auto model = cost_deployment(lowered, system.machine, *system.topology, system.placement, std::move(deployed.deployment), stop, calls);
   if (!model) return model.error();
-  if (folds) model = fold(*std::move(model), stop);
-  if (stop.requested()) return cancelled_work();
-  const FoldedSize size{static_cast<std::uint32_t>(model->nodes()), model->deployment.activities()};
-  if (static_cast<double>(size.instances) > options.most_instances && !options.force) return too_many(size, lowered.mesh.devices(), true, options);
-  return model;
+  return CostedModel{*std::move(model), !options.folds()};
+}
+
+Expected<Model> folded_model(CostedModel costed, const RunOptions& options) {
+  const int devices = costed.model.schedule->mesh.devices();
+  if (!costed.is_folded) costed.model = fold(std::move(costed.model), options.control.stop);
+  if (options.control.stop.requested()) return cancelled_work();
+  const FoldedSize size{static_cast<std::uint32_t>(costed.model.nodes()), costed.model.deployment.activities()};
+  if (static_cast<double>(size.instances) > options.most_instances && !options.force) return too_many(size, devices, true, options);
+  return std::move(costed.model);
+}
+
+Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls) {
+  auto costed = costed_model_on(system, lowered, options, std::move(calls));
+  if (!costed) return costed.error();
+  // With calls no limit holds, as they may be written out.
+  const bool is_limited = options.control.limit < end_of_clock && costed->model.calls == nullptr;
+  costed->is_folded |= is_limited && time_of_busiest_link(costed->model) > options.control.limit;
+  return folded_model(*std::move(costed), options);
 }
 
 Expected<LoweredProblem> lower_problem(const System& system, Problem problem, const RunOptions& options) {

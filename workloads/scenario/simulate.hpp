@@ -60,10 +60,19 @@ struct Run {
   Row row;
 };
 
-/// The model of a lowered schedule on a system. One with calls has them played: by `calls`, or by what play_calls() finds. Errors: calls cannot be
-/// played; those of make_model(); more than `options.most_instances` task instances without `force`: if that is certain beforehand, before routes and
-/// costs are computed.
+/// The model of a lowered schedule on a system. One with calls has them played: by `calls`, or by what play_calls() finds. A model that the busiest link alone keeps beyond
+/// `options.control.limit` is not folded: no engine will play it. Errors: calls cannot be played; those of make_model(); more than `options.most_instances` task instances
+/// without `force`: if that is certain beforehand, before routes and costs are computed.
 Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls = {});
+
+/// model_on() in two steps, for those who look at routes and costs before they spend as much again on looking for devices that behave alike. Not folded by the first: without
+/// translations (fold_by_translations()).
+struct CostedModel {
+  Model model;
+  bool is_folded = false;  // or is not to be
+};
+Expected<CostedModel> costed_model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls = {});
+Expected<Model> folded_model(CostedModel costed, const RunOptions& options);
 
 /// A problem whose collectives are lowered.
 struct LoweredProblem {

@@ -1,5 +1,8 @@
 #include "sim/engine/des/des_engine.hpp"
 
+#include <algorithm>
+
+#include "sim/engine/busiest_link.hpp"
 #include "sim/engine/deadlock.hpp"
 #include "sim/engine/des/simulator.hpp"
 #include "sim/engine/max_plus/max_plus.hpp"
@@ -21,6 +24,11 @@ Expected<Timeline> run_events(const Model& model, const RunControl& control) {
 }
 
 Expected<Timeline> run_des(const Model& model, const RunControl& control) {
+  if (control.limit < end_of_clock && time_of_busiest_link(model) > control.limit) {  // thousands of flows that share links are the slowest to play
+    Timeline not_played;
+    not_played.interrupted = true;
+    return not_played;
+  }
   auto timeline = run_max_plus(model, control);
   if (!timeline) {
     RunControl recorded = control;
@@ -28,6 +36,7 @@ Expected<Timeline> run_des(const Model& model, const RunControl& control) {
     auto of_events = run_events(model, recorded);
     if (!of_events) return of_events;
     timeline = *std::move(of_events);
+    if (timeline->is_long) timeline->makespan = std::max(timeline->makespan, time_of_busiest_link(model));
   }
   if (timeline->makespan == end_of_clock) return beyond_the_clock();
   return *std::move(timeline);

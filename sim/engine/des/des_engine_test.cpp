@@ -1,4 +1,5 @@
 // What des does beside giving the right times (agreement_test.cpp): the same again, ends early when told to, names what is stuck.
+#include "sim/engine/busiest_link.hpp"
 #include "sim/engine/des/des_engine.hpp"
 
 #include <gmock/gmock.h>
@@ -244,15 +245,45 @@ TEST(Des, ARunWhoseBusiestLinkNeedsMoreThanItsLimitIsNotPlayed) {
   const Model unfolded = *testing::model_of(pod, w.schedule);
   for (const Model& model : {unfolded, fold(unfolded)}) {
     SCOPED_TRACE(model.nodes());
-    const auto free = run_events(model, {});
+    const auto free = run_des(model, {});
     RunControl control;
     control.limit = free->makespan;
-    EXPECT_FALSE(run_events(model, control)->interrupted);
+    EXPECT_FALSE(run_des(model, control)->interrupted);
     control.limit = Picoseconds{free->makespan.count() / 2};
-    const auto late = run_events(model, control);
+    const auto late = run_des(model, control);
     EXPECT_TRUE(late->interrupted);
     EXPECT_EQ(late->events, 0);
   }
+}
+
+TEST(Des, ARunIsInterruptedWhenItsEventsAreMoreThanWantedAndSaysWhatItTakesAtLeast) {
+  int interrupted = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng{seed, 8};
+    const Schedule schedule = testing::random_schedule(seed, {.careless = false, .axes = testing::random_axes(rng), .far = true});
+    const testing::World world = testing::random_world(schedule.mesh, testing::costly_machine(rng), rng);
+    const auto model = make_model(schedule, world.machine, *world.topology, world.placement);
+    const auto free = model ? run_des(*model, {}) : Expected<Timeline>{Diagnostic{}};
+    if (!free) continue;
+    RunControl control;
+    for (const std::int64_t most : {std::int64_t{2}, free->events / 2, 100 * free->events + 1000}) {
+      control.most_work = most;
+      const auto some = run_des(*model, control);
+      ASSERT_TRUE(some);
+      EXPECT_EQ(some->interrupted, some->is_long);
+      if (!some->is_long) {
+        expect_same(*free, *some);
+        continue;
+      }
+      EXPECT_EQ(free->pass, "events");
+      EXPECT_LE(some->makespan, free->makespan);
+      EXPECT_GE(some->makespan, time_of_busiest_link(*model));
+      EXPECT_LT(some->events, free->events);
+      ++interrupted;
+    }
+  }
+  EXPECT_GE(interrupted, 20);
 }
 
 TEST(Des, LimitsChangeNoRunThatKeepsThem) {

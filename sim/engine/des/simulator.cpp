@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/engine/busiest_link.hpp"
 #include "sim/engine/reductions.hpp"
 
 namespace podsim::des {
@@ -24,14 +23,7 @@ Simulator::Simulator(const Model& model, ProgramTables tables, bool record)
 }
 
 void Simulator::run(const RunControl& control) {
-  if (control.limit < end_of_clock) {
-    count_rest(control.limit);
-    // Thousands of flows that share their links are the slowest to play: what is known before is not played.
-    if (time_of_busiest_link(model_).count() > limit_) {
-      interrupted_ = true;
-      return;
-    }
-  }
+  if (control.limit < end_of_clock) count_rest(control.limit);
   begin();
   std::int64_t next_report = 0;
   for (;;) {
@@ -39,7 +31,12 @@ void Simulator::run(const RunControl& control) {
     if (!beginnings_.empty()) start_flows();
     sharing_.settle(now_, [&](std::uint32_t flow, std::int64_t end) { at(end, What::flow_over, 0, flow); });
     if (queue_.due()) continue;
-    if (const std::int64_t work = events_ + sharing_.solved(); work >= next_report) {
+    const std::int64_t work = events_ + sharing_.solved();
+    if (work > control.most_work && !complete()) {
+      interrupted_ = is_long_ = true;
+      return;
+    }
+    if (work >= next_report) {
       next_report = work + work_between_reports;
       if (control.progress) control.progress(RunProgress{Picoseconds{now_}, finished_, activities_});
       if (control.stop.requested()) {
@@ -293,6 +290,7 @@ Timeline Simulator::take_timeline() {
   timeline.pass = "events";
   timeline.finished = finished_;
   timeline.interrupted = interrupted_;
+  timeline.is_long = is_long_;
   return timeline;
 }
 

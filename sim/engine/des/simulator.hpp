@@ -79,7 +79,7 @@ class Simulator {
   std::int64_t limit_ = end_of_clock.count();
   std::vector<std::vector<std::int64_t>> rest_;  // if there is a limit, per program and position in its `core`: the work from there on
   bool beyond_limit_ = false;                    // a core has more work left than time
-  bool interrupted_ = false;
+  bool interrupted_ = false, is_long_ = false;
   bool record_;
   std::vector<Picoseconds> start_, sent_;
 };
