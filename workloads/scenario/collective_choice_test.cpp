@@ -484,9 +484,9 @@ TEST(Cheapest, PlaysNothingWhoseBusiestLinkTakesLonger) {
   std::vector<std::string> tried;
   options.doing = [&](const std::string& what) { tried.push_back(what); };
   ASSERT_TRUE(cheapest(broken, *schedule, options));
-  // A candidate is told of when it is lowered, and one that waits again when it is played.
+  // A candidate is told of when it is lowered, and one that waits again when its turn comes.
   const auto told = [&](const std::string& name) { return std::count(tried.begin(), tried.end(), "choosing how to lower all-reduce: " + name); };
-  EXPECT_EQ(told("rotations"), 2) << "as it may be the fastest";
+  EXPECT_GE(told("rotations"), 2) << "as it may be the fastest";
   EXPECT_EQ(told("direct"), 1);
 }
 
