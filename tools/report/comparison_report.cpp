@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <span>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/units.hpp"
@@ -180,7 +182,7 @@ namespace {
 
 std::string topologies_table(const std::vector<TopologyCost>& topologies) {
   const auto rate = [](BytesPerSecond r) { return to_text(r); };
-  std::vector<std::vector<std::string>> rows{{"topology", "links", "of a chip", "switch ports", "all links", "out of a chip", "bisection", "link speed"}};
+  std::vector<std::vector<std::string>> rows{{"topology", "links", "per chip (most)", "switch ports", "all links", "out of a chip (least)", "bisection", "link speed"}};
   for (const TopologyCost& t : topologies)
     rows.push_back({t.name, std::to_string(t.links), std::to_string(t.links_of_a_chip), std::to_string(t.switch_ports), rate(t.total), rate(t.injection), rate(t.bisection),
                     fmt::format("x {:.3g}", t.scale)});
@@ -243,11 +245,17 @@ std::string trusts_text(const std::vector<Row>& rows) {
     for (const std::string& what : r.trust.beyond)
       if (std::find(beyond.begin(), beyond.end(), what) == beyond.end()) beyond.push_back(what);
   }
-  std::string text;
+  std::vector<std::pair<std::string, std::vector<std::string>>> places_of;  // by what is said of them
   for (const auto& [place, trust] : trusts) {
-    const std::vector<std::string> lines = lines_of(trust);
-    text += fmt::format("trust of {}: {}\n", place, fmt::join(lines, "\n  "));
+    std::string said = fmt::format("{}", fmt::join(lines_of(trust), "\n  "));
+    const auto known = std::ranges::find(places_of, said, [](const auto& entry) { return entry.first; });
+    if (known == places_of.end())
+      places_of.push_back({std::move(said), {place}});
+    else
+      known->second.push_back(place);
   }
+  std::string text;
+  for (const auto& [said, places] : places_of) text += fmt::format("trust of {}: {}\n", fmt::join(places, "; "), said);
   return text;
 }
 
@@ -353,15 +361,41 @@ std::string rows_table(const std::vector<Row>& rows) {
   return table(cells, left);
 }
 
-/// What does not apply for the same reason, on one line: the first, and how many more.
+/// "tpu_v4 4x4 row=4,col=4" and "all-reduce of 1MiB by ring"; where nothing stands before a comma, of nowhere.
+std::pair<std::string, std::string> place_and_variant(const std::string& what) {
+  const auto comma = what.find(", ");
+  return comma == std::string::npos ? std::pair{std::string{}, what} : std::pair{what.substr(0, comma), what.substr(comma + 2)};
+}
+
+/// What was left out for one reason: one variant in several places, or several variants; of many how many more.
+std::string names_of(const std::vector<const LeftOut*>& alike) {
+  constexpr std::size_t most_named = 4;
+  const auto& [place, variant] = place_and_variant(alike.front()->what);
+  const auto is_here = [&](const LeftOut* other) { return place_and_variant(other->what).first == place; };
+  const auto is_same = [&](const LeftOut* other) { return place_and_variant(other->what).second == variant; };
+  const std::size_t others = alike.size() - 1;
+  if (others > 0 && !place.empty() && std::ranges::all_of(alike, is_same)) return fmt::format("{} and on {} more, {}", place, others, variant);
+  std::string text = alike.front()->what;
+  if (!std::ranges::all_of(alike, is_here) || alike.size() > most_named) return text + (others == 0 ? "" : fmt::format(" and {} more", others));
+  const auto by = variant.rfind(" by ");
+  const std::string computes = by == std::string::npos ? variant : variant.substr(0, by + 4);
+  for (const LeftOut* other : std::span{alike}.subspan(1)) {
+    const std::string name = place_and_variant(other->what).second;
+    text += name.starts_with(computes) ? ", " + name.substr(computes.size()) : "; " + name;
+  }
+  return text;
+}
+
+/// What does not apply for the same reason, on one line.
 std::string skipped_text(const std::vector<LeftOut>& skipped) {
   std::string text;
-  for (std::size_t s = 0; s < skipped.size(); ++s) {
-    const auto alike = [&](const LeftOut& other) { return other.reason == skipped[s].reason; };
-    const auto here = skipped.begin() + static_cast<std::ptrdiff_t>(s);
-    if (std::any_of(skipped.begin(), here, alike)) continue;
-    const auto more = std::count_if(here + 1, skipped.end(), alike);
-    text += fmt::format("left out: {}{}: {}\n", skipped[s].what, more == 0 ? "" : fmt::format(" and {} more", more), skipped[s].reason);
+  std::set<std::string> told;
+  for (const LeftOut& one : skipped) {
+    if (!told.insert(one.reason).second) continue;
+    std::vector<const LeftOut*> alike;
+    for (const LeftOut& other : skipped)
+      if (other.reason == one.reason) alike.push_back(&other);
+    text += fmt::format("left out: {}: {}\n", names_of(alike), one.reason);
   }
   return text;
 }

@@ -85,10 +85,9 @@ std::string verdict_on_collectives(const std::vector<Row>& rows) {
   std::string text =
       fmt::format("{}: {} of {} along {}: {} wins with {}{}", place_of(best), name_of(asked.kind), to_exact_text(asked.input), asked.axes,
                   best.problem.algorithm, time_text(best.result.makespan_s), bandwidths ? ", busbw " + to_text(bandwidths->bus) : "");
-  if (rows.size() > 1) {
-    const Row& other = rows[1];
-    text += fmt::format("; {} takes {} ({})", name_beside(best, other), time_text(other.result.makespan_s), margin(best, other));
-  }
+  const auto other = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.result.makespan_s > best.result.makespan_s; });
+  if (const auto ties = other - rows.begin() - 1; ties > 0) text += fmt::format("; {} as long", ties == 1 ? name_beside(best, rows[1]) + " takes" : fmt::format("{} more take", ties));
+  if (other != rows.end()) text += fmt::format("; {} takes {} ({})", name_beside(best, *other), time_text(other->result.makespan_s), margin(best, *other));
   return text + ".";
 }
 
