@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "sim/base/thread_pool.hpp"
+#include "sim/base/units.hpp"
 #include "sim/model/task_cost.hpp"
 #include "workloads/scenario/best_times.hpp"
 #include "workloads/scenario/collective_candidates.hpp"

@@ -1,6 +1,7 @@
 // The variants of a comparison as they are to be simulated.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "workloads/scenario/compare.hpp"
