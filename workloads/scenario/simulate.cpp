@@ -158,16 +158,17 @@ Expected<CostedModel> costed_model_on(const System& system, const Schedule& lowe
   if (auto ok = check_size(deployed.deployment, system.placement, options); !ok) return ok.error();
   auto model = cost_deployment(lowered, system.machine, *system.topology, system.placement, std::move(deployed.deployment), stop, calls);
   if (!model) return model.error();
+  if (stop.requested()) return cancelled_work();
   return CostedModel{*std::move(model), !options.folds()};
 }
 
 Expected<Model> folded_model(CostedModel costed, const RunOptions& options) {
-  const int devices = costed.model.schedule->mesh.devices();
-  if (!costed.is_folded) costed.model = fold(std::move(costed.model), options.control.stop);
+  if (costed.is_folded) return std::move(costed.model);
+  Model model = fold(std::move(costed.model), options.control.stop);
   if (options.control.stop.requested()) return cancelled_work();
-  const FoldedSize size{static_cast<std::uint32_t>(costed.model.nodes()), costed.model.deployment.activities()};
-  if (static_cast<double>(size.instances) > options.most_instances && !options.force) return too_many(size, devices, true, options);
-  return std::move(costed.model);
+  const FoldedSize size{static_cast<std::uint32_t>(model.nodes()), model.deployment.activities()};
+  if (static_cast<double>(size.instances) > options.most_instances && !options.force) return too_many(size, model.schedule->mesh.devices(), true, options);
+  return model;
 }
 
 Expected<Model> model_on(const System& system, const Schedule& lowered, const RunOptions& options, std::shared_ptr<const PlayedCalls> calls) {
