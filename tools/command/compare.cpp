@@ -167,6 +167,9 @@ Expected<int> compare_and_print(const Options& options, Console& console) {
     if (!most) return most.error();
     top = static_cast<std::size_t>(*most);
   }
+  if (options.has("write-nccl-tuner"))  // NCCL has but a few of the algorithms, not the fastest of all
+    for (ComparedSystem& on : setup->systems)
+      for (Variant& variant : on.variants) variant.unless_long = false;
   auto comparison = compare(setup->systems, *how, top);
   if (!comparison) return comparison.error();
   if (comparison->slower > 0)

@@ -370,7 +370,7 @@ std::pair<std::string, std::string> place_and_variant(const std::string& what) {
 /// What was left out for one reason: one variant in several places, or several variants; of many how many more.
 std::string names_of(const std::vector<const LeftOut*>& alike) {
   constexpr std::size_t most_named = 4;
-  const auto& [place, variant] = place_and_variant(alike.front()->what);
+  const std::string place = place_and_variant(alike.front()->what).first, variant = place_and_variant(alike.front()->what).second;
   const auto is_here = [&](const LeftOut* other) { return place_and_variant(other->what).first == place; };
   const auto is_same = [&](const LeftOut* other) { return place_and_variant(other->what).second == variant; };
   const std::size_t others = alike.size() - 1;

@@ -103,6 +103,7 @@ class Cheapest {
     choosing_.fold = true;
     choosing_.control.record = false;
     choosing_.control.progress = {};
+    choosing_.control.most_work = RunControl{}.most_work;
     if (!schedule.functions.empty()) most_transfers_ *= share_of_function, most_chunked_ *= share_of_function;
   }
 
@@ -204,7 +205,9 @@ class Cheapest {
     if (*prepared == nullptr) return true;
     const Model& model = (*prepared)->costed.model;
     if (model.deployment.activities() <= most_at_once) {
-      if (auto folded = fold_if_not_yet(**prepared); !folded) return folded.error();
+      const auto folded = fold_if_not_yet(**prepared);
+      if (!folded) return folded.error();
+      if (!*folded) return true;
       if (auto ok = play(candidate, model); !ok) return ok.error();
       return true;
     }

@@ -117,7 +117,9 @@ AutoTimes auto_times(const std::vector<PlannedSystem>& systems, const RunOptions
   return times;
 }
 
+/// Of those that nobody asked for by their name.
 AutoTime auto_time(const AutoTimes& times, const Planned& planned) {
+  if (!std::ranges::all_of(planned.variants, &Variant::unless_long)) return {};
   const auto found = times.find(auto_key(*planned.on, planned.plan->variant->group));
   return found == times.end() ? AutoTime{} : found->second;
 }

@@ -19,6 +19,7 @@ struct Variant {
   bool unless_named = false;  // `auto` beside all names: dropped if another variant names the algorithm that it chose
   bool passes_apart = false;  // of a workload with both passes: forward and backward are also simulated separately
   bool unless_same = false;   // skipped, with a note, if an earlier variant is the same schedule by the same algorithms
+  bool unless_long = false;   // one of all algorithms: skipped, with a note, if it is slower than `auto` and long to simulate, or too large
 };
 
 /// A system with the variants that are simulated on it.
@@ -66,8 +67,9 @@ struct ComparedResults {
 /// `top` > 0: only so many rows of each group, the best, and the best of each topology. Where a topology's meshes are searched, one row of each variant: that of its fastest mesh, of equally fast ones the first; of a
 /// block that of the mesh that choose_plan() finds. Variants are then simulated in the order of a lower bound on their times, least_core_time() or those by ports and cuts (port_bound.hpp, cut_bound.hpp), of equal ones what `auto` chose first; those
 /// whose bound is above what is wanted are not, and no run goes on longer than that. What applies to some of the searched meshes is not skipped.
-/// Without `force` not every collective is simulated where `auto` is among the variants: not one of more than two million task instances (nor where not every row is wanted, if
-/// another one runs on the topology); nor to its end one that is slower than what `auto` chose and long to simulate (RunOptions::most_work_beside_auto). They are skipped.
+/// Without `force` not every collective is simulated: not one of more than two million task instances that is `unless_long` (or, where not every row is wanted, any, if
+/// another one runs on the topology); nor to its end one that is `unless_long`, slower than what `auto` chose and long to simulate (RunOptions::most_work_beside_auto). They are
+/// skipped.
 /// Errors: as simulate_variants(). If cancelled, the finished rows.
 Expected<ComparedResults> compare(const std::vector<ComparedSystem>& systems, const RunOptions& options, std::size_t top = 0);
 

@@ -175,6 +175,18 @@ TEST(CompareSearch, LeavesOutWhatIsLongToSimulateIfItIsSlowerThanAuto) {
   }
 }
 
+TEST(CompareSearch, LeavesOutNothingThatIsNamed) {
+  const auto setup = read_comparison(testing::fields({{"machine", "tpu_v5p"}, {"slice", "4x4x2"}, {"topology", "mesh,torus"}, {"collective", "all-reduce"}, {"bytes", "1MiB"}, {"algorithm", "auto,direct,hierarchical-direct"}}),
+                                     std::vector<std::vector<Override>>(1));
+  ASSERT_TRUE(setup) << to_text(setup.error());
+  RunOptions options;
+  options.most_work_beside_auto = 0;
+  const auto compared = compare(setup->systems, options);
+  ASSERT_TRUE(compared);
+  EXPECT_EQ(compared->rows.size(), 6U);
+  EXPECT_TRUE(compared->skipped.empty());
+}
+
 int plays = 0;
 constexpr EngineEntry counting{"des", "des, counting its plays", true, [](const Model& model, const RunControl& control) {
                                  ++plays;

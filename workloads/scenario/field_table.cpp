@@ -339,7 +339,7 @@ std::span<const FieldKind> scenario_fields() {
                 .help = "calls of a schedule's functions. auto: a call is played as one task where that is exact, and in large models where only memory or cores of its devices are shared "
                         "meanwhile; inline: always task by task, as with --explain",
                 .otherwise = "auto"},
-      FieldKind{.name = "force", .group = engine, .form = flag, .help = "simulate however many task instances there are"},
+      FieldKind{.name = "force", .group = engine, .form = flag, .help = "simulate however many task instances there are, and what a comparison leaves out as long to simulate"},
   };
   return fields;
 }

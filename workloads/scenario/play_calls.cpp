@@ -30,6 +30,7 @@ Expected<std::optional<PlayedCall>> play_alone(const System& system, const Sched
   quiet.control.progress = {};
   quiet.control.record = true;
   quiet.control.limit = end_of_clock;
+  quiet.control.most_work = RunControl{}.most_work;
   auto model = model_on(system, alone, quiet);
   if (!model) return model.error();
   const auto runs = [](const Deployment::Place& place) { return place.program != no_device; };

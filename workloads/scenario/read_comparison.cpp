@@ -204,7 +204,7 @@ Expected<std::vector<Variant>> collective_variants(const Fields& fields, const S
           std::string what = fmt::format("{}{} of {} by {}", kind.text, axis.text.empty() ? "" : " along " + axis.text, bytes.text, name.text);
           auto spec = read_collective(asked, system, DType::bf16);
           if (spec)
-            variants.push_back({std::move(what), *std::move(spec), group, all && name.text == "auto"});
+            variants.push_back({.name = std::move(what), .problem = *std::move(spec), .group = group, .unless_named = all && name.text == "auto", .unless_long = all});
           else
             skipped.push_back({system_name + ", " + what, spec.error()});
         }
